@@ -30,7 +30,7 @@ class Options:
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
-    cleared: the allocations of a block that begin as zeros, by number; None for all.
+    cleared: the memory of a block begins as zeros.
     partial: T.sync_threads in a branch counts the threads that take it.
     """
 
@@ -53,5 +53,10 @@ class Options:
     printed: bool = False
     alike: bool = False
     chance: bool = False
-    cleared: frozenset[int] | None = frozenset()
+    cleared: bool = False
     partial: bool = False
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is as the CUDA that is made of the kernel; HIP differs from TIR elsewhere."""
+        return self.printed and self.target.kind == "cuda"

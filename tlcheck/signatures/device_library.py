@@ -12,7 +12,7 @@ _OF_LANES = Signature(exchanges=True, collective=Collective.WARP)
 
 def _all_reduce(name: str, args: tuple[Expr, ...]) -> Signature:
     """tl::AllReduce<op, threads, ...>(value[, workspace])."""
-    if _is_within_a_warp(name):
+    if len(args) < 2 or _is_within_a_warp(name):
         return _OF_LANES
     return Signature(
         updates=tuple(Address(at) for at in range(1, len(args))),
@@ -25,7 +25,7 @@ def _all_reduce(name: str, args: tuple[Expr, ...]) -> Signature:
 
 def _all_reduce_batch(name: str, args: tuple[Expr, ...]) -> Signature:
     """tl::AllReduce<op, threads, ...>::run_batch(address of values[, workspace])."""
-    if _is_within_a_warp(name):
+    if len(args) < 2 or _is_within_a_warp(name):
         return Signature(updates=(Address(0),), exchanges=True, collective=Collective.WARP)
     return Signature(
         updates=tuple(Address(at) for at in range(len(args))),
@@ -82,7 +82,7 @@ def _gemm(name: str, args: tuple[Expr, ...]) -> Signature:
     )
 
 
-PRODUCTS = Family("tl::gemm", "gemm_mma.h, gemm_sm90.h", {"tl_gemm": _gemm})
+PRODUCTS = Family("tl::gemm", "gemm_mma.h, gemm_sm90.h", {"tl_gemm": _gemm}, needs="mma")
 
 _DECODE = Signature(reads=(Address(0),), writes=(Address(1),))
 

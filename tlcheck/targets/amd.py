@@ -9,6 +9,12 @@ from tlcheck.targets.target import AMD, Limits, Target
 
 WARP = 64
 _KILO = 2**10
+# Families of instructions, and calls for which the device library has functions (tl_templates/hip): cp.async, dp4a.
+_CDNA3 = frozenset({"mfma", "cp.async", "dp4a"})
+_CDNA4 = frozenset({"mfma.cdna4", "ds_read_tr"})
+# Eight bits are one format on each arch, whatever the kernel says: FNUZ on gfx942, OCP on gfx950 (hip_fp8.h of
+# tl_templates/hip; ROCm documentation, "Data types and precision support").
+_FNUZ = {"float8_e4m3fn": "float8_e4m3fnuz", "float8_e5m2": "float8_e5m2fnuz"}
 
 
 def _target(arch: str, minor: int, shared: int, units: int) -> Target:
@@ -26,7 +32,9 @@ def _target(arch: str, minor: int, shared: int, units: int) -> Target:
         grid=(2**31 - 1, 2**16 - 1, 2**16 - 1),
         multiprocessors=units,
     )
-    return Target(AMD, arch, (9, minor), WARP, limits, "hip", None, frozenset({"mfma"}))
+    instructions = _CDNA3 if minor == 4 else _CDNA3 | _CDNA4
+    formats = _FNUZ if minor == 4 else {fnuz: ocp for ocp, fnuz in _FNUZ.items()}
+    return Target(AMD, arch, (9, minor), WARP, limits, "hip", None, instructions, formats)
 
 
 TARGETS = (_target("gfx942", 4, 64, 304), _target("gfx950", 5, 160, 256))

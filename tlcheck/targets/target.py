@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Family = Literal["nvidia", "amd"]
@@ -54,6 +55,7 @@ class Target:
     measured: the row of the table of what that library does (`program/device_library.json`), a compute capability;
         None if the table has no rows for the family.
     instructions: the families of instructions that it has, as `signatures/` names what they need.
+    formats: numbers whose bits its code takes for those of another format, by the names of dtypes.
     """
 
     family: Family
@@ -64,11 +66,7 @@ class Target:
     library: str
     measured: int | None
     instructions: frozenset[str]
-
-    @property
-    def is_modelled(self) -> bool:
-        """Whether kernels for it can be executed."""
-        return self.family == NVIDIA
+    formats: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def kind(self) -> str:

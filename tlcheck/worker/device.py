@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 from tlcheck.errors import UsageError
 from tlcheck.targets.lookup import target
-from tlcheck.targets.target import NVIDIA, Target
+from tlcheck.targets.target import AMD, Target
 from tlcheck.worker.failures import RequestError
+
+_HIP = "7.2.0"  # of a torch that is built for ROCm
+# The modules in which TileLang's releases ask whether ROCm is installed: to them it is.
+_ASKING = ("tilelang.rocm.target", "tilelang.utils.target")
 
 
 def known_target(arch: str) -> Target:
@@ -40,7 +45,7 @@ def pretend(arch: str) -> None:
         shared_memory_per_multiprocessor=limits.multiprocessor_shared,
         regs_per_multiprocessor=limits.multiprocessor_registers,
         L2_cache_size=50 * 2**20,
-        gcnArchName="" if found.family == NVIDIA else arch,
+        gcnArchName=arch if found.family == AMD else "",
     )
     answers: dict[str, Any] = {
         "is_available": True,
@@ -52,6 +57,19 @@ def pretend(arch: str) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, _always(answer))
+    version: Any = torch.version
+    version.hip = _HIP if found.family == AMD else None
+    if found.family == AMD:
+        version.cuda = None
+        _have_rocm()
+
+
+def _have_rocm() -> None:
+    """TileLang finds ROCm, so that it compiles for the device that torch reports."""
+    for name in _ASKING:
+        module: Any = sys.modules.get(name)
+        if hasattr(module, "check_hip_availability"):
+            module.check_hip_availability = _always(True)
 
 
 def _always(answer: Any) -> Any:

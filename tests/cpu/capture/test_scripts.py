@@ -343,3 +343,25 @@ def test_captured_kernels_are_cases(capsys: pytest.CaptureFixture[str], tmp_path
     assert report["summary"]["proved"] == 3
     assert main(["capture", "lazy.py", "-o", "kept"]) == 2
     assert "--force overwrites it" in capsys.readouterr().err
+
+
+def test_a_script_sees_an_amd_device(capsys: pytest.CaptureFixture[str]) -> None:
+    """It asks torch, TVM and TileLang, and compiles for whatever there is."""
+    script(
+        "rocm.py",
+        LAZY,
+        """
+        from tilelang import tvm
+        from tilelang.backend.target import determine_target
+        properties = torch.cuda.get_device_properties(0)
+        assert torch.version.hip and not torch.version.cuda
+        assert (properties.warp_size, properties.gcnArchName) == (64, "gfx942")
+        assert torch.cuda.get_device_capability() == (9, 4)
+        found = determine_target("auto", return_object=True)
+        assert (found.kind.name, found.attrs["mcpu"], tvm.rocm(0).exist) == ("hip", "gfx942", True)
+        add(64)(torch.ones(64).cuda())
+        """,
+    )
+    code, report = check(capsys, "rocm.py", "--arch", "gfx942")
+    assert (code, list(cases(report).values())) == (0, [""])
+    assert report["runs"][0]["target"] == "gfx942"

@@ -26,6 +26,8 @@ from tlcheck.execute.memory.values import (
     converted,
     kind_of,
     lanes_of,
+    reinterpreted,
+    rounded,
     rounding,
     wrapped,
 )
@@ -39,6 +41,7 @@ from tlcheck.snapshot.operators import BINARY, Scalars, exact
 
 _WIDEST = 1 << 12  # lanes of a vector
 _FLOAT_DIVISIONS = ("div", "truncdiv", "floordiv", "floormod")
+_OF_BITS = frozenset(("reinterpret", "__ldg"))  # functions for which numbers are bits
 _ROUND_IS_EVEN = Release.of("0.1.11")  # the first release whose CUDA rounds as its folding of constants does
 
 
@@ -46,6 +49,8 @@ def _constant(e: Expr, program: KernelProgram) -> Code:
     value: Any = e.value
     if e.op == "int" and e.dtype == "bool":
         value = bool(value)
+    if e.op == "float" and (own := formatted(kind_of(e.dtype), program)) != kind_of(e.dtype):
+        value = reinterpreted(rounded(float(value), own), own, kind_of(e.dtype), program.options.exact)
     return Code(lambda frame: value, frozenset(), True, True)
 
 
@@ -95,11 +100,11 @@ def _elementwise(e: Expr, apply: Callable[..., Any], program: KernelProgram) -> 
 
 
 def _call(e: Expr, program: KernelProgram) -> Code:
-    name, handlers = str(e.value), registry.CALLS
+    name, external = str(e.value), is_external(e)
     if name == "if_then_else":
         return _select(e, program)
-    if is_external(e):
-        name, handlers = library_name(name_of_call(e)), registry.EXTERNS
+    if external:
+        name = library_name(name_of_call(e))
         name = "roundf" if name == "round" else name  # C's round, which is not TIR's
         e = replace(e, value=name_of_call(e), args=arguments_of_call(e))
     if program.options.printed and is_promoted(e):
@@ -107,11 +112,7 @@ def _call(e: Expr, program: KernelProgram) -> Code:
         return _elementwise(e, _promoted(apply, kind_of(e.dtype)), program)
     if name in FUNCTIONS:
         return _elementwise(e, _function(name, e, program), program)
-    handler = handlers.get(name)
-    if handler is None:
-        raise NotModelled(name)
-    registry.require(name, program.options.target)
-    found = handler(e, program)
+    found = registry.handler_of(name, external, program.options.target)(e, program)
     return found if isinstance(found, Code) else Code(found)
 
 
@@ -122,6 +123,8 @@ def _function(name: str, e: Expr, program: KernelProgram) -> Callable[..., Any]:
     more CUDA's round goes away from zero, as the docstring of T.nearbyint says it should. So what hangs on it is a tie:
     where numbers are changed a little it goes away from zero as well, to a number that is whole.
     """
+    if name not in _OF_BITS:
+        _require_format(e, program)
     unclear = name == "round" and program.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
     if unclear and program.options.jitter:
         return round_nearly_away(e)
@@ -250,41 +253,61 @@ def _unknown(e: Expr, program: KernelProgram) -> Code:
 
 
 def _operator(e: Expr, program: KernelProgram) -> Code:
-    if e.op == "broadcast" and program.options.printed and is_repeated(e):
-        # a vector of which CUDA computes each lane anew: an atomic runs once for each
-        one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
-        return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
+    if e.op == "broadcast" and program.options.is_cuda and is_repeated(e):
+        return _repeated(e, program)
     return _elementwise(_in_type(e), _operation(e, program), program)
 
 
 def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """What an operator does with the values of its arguments."""
     if e.op == "cast":
-        source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
-        unrounded = program.options.exact
-        return lambda value: converted(value, source, target, unrounded)
+        return _cast(kind_of(e.args[0].dtype), kind_of(e.dtype), program)
     if e.op == "ramp":
         steps = np.arange(_lanes(e), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
         count, form = _lanes(e), kind_of(e.dtype).array
-        if program.options.printed and is_smeared(e, program.options.release):
+        if program.options.is_cuda and is_smeared(e, program.options.release):
             return lambda value: _smeared(_broadcast(value, count, form))
         return lambda value: _broadcast(value, count, form)
     if program.options.printed and is_promoted(e):
         return _promoted(exact(e.op, Scalars()), kind_of(e.dtype))
     if kind_of(e.dtype).is_float and e.op in _FLOAT_DIVISIONS:
-        # TVM writes the division of floats that rounds down as `floor(a / b)`, and its remainder with that
-        quotient = _settled(_divide, e, program)
-        if e.op == "floordiv":
-            return lambda a, b: np.floor(quotient(a, b))
-        if e.op == "floormod":
-            return _settled(lambda a, b: a - np.floor(quotient(a, b)) * b, e, program)
-        return quotient
+        return _of_floats(e, program)
+    _require_format(e, program)
     apply = applied(e)
     if apply is None:
         raise NotModelled(f"{e.op} of {e.args[0].dtype}")
     return _settled(apply, e, program)
+
+
+def _cast(source: Kind, target: Kind, program: KernelProgram) -> Callable[..., Any]:
+    """A conversion; some targets take eight bits for another format than the kernel says."""
+    exact = program.options.exact
+    own, made = formatted(source, program), formatted(target, program)
+    if (own, made) == (source, target):
+        return lambda value: converted(value, source, target, exact)
+
+    def run(value: Value) -> Value:
+        taken = value if own == source else reinterpreted(value, source, own, exact)
+        found = converted(taken, own, made, exact)
+        return found if made == target else reinterpreted(found, made, target, exact)
+
+    return run
+
+
+def formatted(kind: Kind, program: KernelProgram) -> Kind:
+    """The format that the target's code takes such numbers for."""
+    name = program.options.target.formats.get(kind.name) if program.options.printed else None
+    return kind if name is None else kind_of(name)
+
+
+def _require_format(e: Expr, program: KernelProgram) -> None:
+    """Raise NotModelled for what computes with numbers that the target takes for those of another format."""
+    formats = program.options.target.formats if program.options.printed else {}
+    for part in (e, *e.args) if formats else ():
+        if part.op != "str" and kind_of(part.dtype).name in formats:
+            raise NotModelled(f"{e.value or e.op} of {part.dtype} on {program.options.target.arch}")
 
 
 def _within(bits: int) -> Callable[..., Any]:
@@ -316,6 +339,12 @@ def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     return np.full((count, 1, 1), value, form)
 
 
+def _repeated(e: Expr, program: KernelProgram) -> Code:
+    """A vector of which CUDA computes each lane anew: an atomic runs once for each."""
+    one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
+    return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
+
+
 def _smeared(lanes: Array) -> Array:
     """Four lanes in the bytes of an int as `(x3 << 24) | (x2 << 16) | (x1 << 8) | x0` has them, signs and all."""
     shifts = np.array([0, 8, 16, 24], np.int32).reshape(4, 1, 1)
@@ -328,6 +357,16 @@ def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.divide(a, b)
     return float(np.divide(np.float64(a), np.float64(b)))
+
+
+def _of_floats(e: Expr, program: KernelProgram) -> Callable[..., Any]:
+    """A division of floats. TVM writes the one that rounds down as `floor(a / b)`, and its remainder with that."""
+    quotient = _settled(_divide, e, program)
+    if e.op == "floordiv":
+        return lambda a, b: np.floor(quotient(a, b))
+    if e.op == "floormod":
+        return _settled(lambda a, b: a - np.floor(quotient(a, b)) * b, e, program)
+    return quotient
 
 
 EXPRESSIONS |= {

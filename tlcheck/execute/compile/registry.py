@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from tlcheck.execute.compile.program import KernelProgram
@@ -12,7 +12,7 @@ from tlcheck.execute.memory.codes import Code, Run, Step
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.signatures.table import FAMILY_OF
 from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
-from tlcheck.targets.target import Target
+from tlcheck.targets.target import Family, Target
 
 CallHandler = Callable[["Expr", "KernelProgram"], "Run | Code"]
 AttributeHandler = Callable[["Attr", "KernelProgram"], "Step"]
@@ -23,6 +23,8 @@ H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
 EXTERNS: dict[str, CallHandler] = {}
+OF_FAMILY: dict[str, CallHandler] = {}
+"""What targets of one family have in the place of a handler for all: by the key of `_own`."""
 ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
@@ -42,9 +44,25 @@ WITHOUT_MEANING = frozenset(
 )
 
 
-def call(*names: str) -> Callable[[CallHandler], CallHandler]:
-    """Register a handler of calls (tile operators, instructions, functions) of these names."""
-    return _into(CALLS, names)
+def call(*names: str, family: Family | None = None) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of calls (tile operators, instructions, functions) of these names.
+
+    family: the targets that it is for; None for all that have none of their own.
+    """
+    return _into(CALLS, names) if family is None else _into(OF_FAMILY, [_own(n, family) for n in names])
+
+
+def handler_of(name: str, external: bool, target: Target) -> CallHandler:
+    """Return the handler of a call. Raises NotModelled for a name without one, or that the target lacks."""
+    found = OF_FAMILY.get(_own(name, target.family)) or (EXTERNS if external else CALLS).get(name)
+    if found is None:
+        raise NotModelled(name)
+    require(name, target)
+    return found
+
+
+def _own(name: str, family: Family) -> str:
+    return f"{name} of {family}"
 
 
 def require(name: str, target: Target) -> None:
@@ -54,12 +72,13 @@ def require(name: str, target: Target) -> None:
         raise NotModelled(f"{name} on {target.arch}")
 
 
-def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
+def extern(*names: str, family: Family | None = None) -> Callable[[CallHandler], CallHandler]:
     """Register a handler of functions of the device library: names without template arguments and `::run`.
 
-    The call that the handler gets has the function's full name as its value, and the function's arguments.
+    The call that the handler gets has the function's full name as its value, and the function's arguments. family: as
+    for `call`.
     """
-    return _into(EXTERNS, names)
+    return _into(EXTERNS, names) if family is None else call(*names, family=family)
 
 
 def attribute(*names: str) -> Callable[[AttributeHandler], AttributeHandler]:
@@ -89,7 +108,7 @@ def is_without_meaning(key: str) -> bool:
     return key in WITHOUT_MEANING or key.startswith("pragma_")
 
 
-def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:
+def _into(table: dict[str, H], names: Iterable[str]) -> Callable[[H], H]:
     def register(handler: H) -> H:
         for name in names:
             if name in table:

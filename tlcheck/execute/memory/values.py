@@ -40,6 +40,7 @@ _SMALL_FLOATS = {
 }
 _SATURATING = frozenset(
     {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
+    | {"float8_e4m3fnuz", "float8_e5m2fnuz"}  # HIP, __hip_cvt_float_to_fp8 with __HIP_SATFINITE
 )
 
 
@@ -175,6 +176,19 @@ def from_bits(bits: Array, kind: Kind) -> Array:
     return within(words.view(kind.memory).astype(kind.array), kind)
 
 
+def reinterpreted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
+    """The bits of floats of eight bits taken for another format; poison stays poison.
+
+    exact: floats are not rounded: what is left of it is the other bias.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    if exact:
+        found = array * (2.0 if source.name.endswith("fnuz") else 0.5)
+    else:
+        found = np.where(is_poison(array), array, from_bits(bits_of(array, source), target))
+    return found if isinstance(value, np.ndarray) else float(found)
+
+
 def within(integers: Array, kind: Kind) -> Array:
     """Integers of a kind, wrapped where NumPy has no type of its width."""
     if kind.bits >= 8 or kind.is_float:
@@ -194,24 +208,32 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
         return np.not_equal(value, 0) if isinstance(value, np.ndarray) else bool(value)
     if target.is_float:
         if source.bits == 64 and not source.is_float and not exact and target.bits < 64:
-            # integers of 64 bits as ones that float64 has: of the two next to it the odd one, which rounds as it does
-            integers = np.asarray(value, source.array)
-            lost = (integers & 0x7FF != 0).astype(source.array)
-            found = np.where(abs(integers >> 1) < 1 << 52, integers, integers >> 11 << 11 | lost << 11)
-            value = found if isinstance(value, np.ndarray) else int(found)
+            value = _to_odd(value, source)
         wide = value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
         return wide if exact else rounded(wide, target)
     if source.is_float:
-        array = np.asarray(value, dtype=np.float64)
-        whole = saturated(array, *target.limits, target.array)
-        if np.isnan(array).any():
-            words = np.asarray(value, dtype=np.float64)
-            unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
-            whole = np.where(is_poison(words), unset, whole)
-        return whole if isinstance(value, np.ndarray) else int(whole.item())
+        return _truncated(value, target)
     if isinstance(value, np.ndarray):
         return within(value.astype(target.array), target)
     return wrapped(int(value), target)
+
+
+def _to_odd(value: Value, kind: Kind) -> Value:
+    """Integers of 64 bits as ones that float64 has: of the two next to it the odd one, which rounds as it does."""
+    integers = np.asarray(value, kind.array)
+    lost = (integers & 0x7FF != 0).astype(kind.array)
+    found = np.where(abs(integers >> 1) < 1 << 52, integers, integers >> 11 << 11 | lost << 11)
+    return found if isinstance(value, np.ndarray) else int(found)
+
+
+def _truncated(value: Value, target: Kind) -> Value:
+    array = np.asarray(value, dtype=np.float64)
+    whole = saturated(array, *target.limits, target.array)
+    if np.isnan(array).any():
+        words = np.asarray(value, dtype=np.float64)
+        unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
+        whole = np.where(is_poison(words), unset, whole)
+    return whole if isinstance(value, np.ndarray) else int(whole.item())
 
 
 # The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason. The bit above says

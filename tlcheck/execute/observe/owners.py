@@ -30,11 +30,7 @@ class Owners:
         cell, lane: of each element. size: of the tensor, in cells. bulk: bulk copies access them, which lanes begin.
         """
         if len(self._writer) < size:
-            more = size - len(self._writer)
-            self._writer, self._reader = (
-                np.r_[owner, np.zeros(more, np.int32)] for owner in (self._writer, self._reader)
-            )
-            self._atomic = np.r_[self._atomic, np.zeros(more, np.bool_)]
+            self._grow(size)
         me = _MANY - lane if bulk else lane
         writer, reader = self._writer[cell], self._reader[cell]
         others = (writer != 0) & ((writer != me) | ((writer < 0) & (kind == "read")))
@@ -52,3 +48,8 @@ class Owners:
             several = (self._reader[cell] != me) | ((reader != 0) & (reader != me))
             self._reader[cell[several]] = _MANY
         return bool(others.any())
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self._writer)
+        self._writer, self._reader = (np.r_[owner, np.zeros(more, np.int32)] for owner in (self._writer, self._reader))
+        self._atomic = np.r_[self._atomic, np.zeros(more, np.bool_)]

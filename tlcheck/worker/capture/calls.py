@@ -168,11 +168,11 @@ def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
 
 
 def kind_of(target: Any) -> str:
-    """`cuda`, or what else the script compiles for; one that it leaves open is CUDA's."""
+    """What the script compiles for: `cuda`, for example; empty where it leaves that open."""
     kind = getattr(target, "kind", None)
-    text = str(getattr(kind, "name", "") or target or "cuda").split()[0]
+    text = str(getattr(kind, "name", "") or target or "auto").split()[0]
     keys = [str(key) for key in getattr(target, "keys", ())]
-    return "cutedsl" if "cutedsl" in keys else "cuda" if text in ("auto", "cuda") else text
+    return "cutedsl" if "cutedsl" in keys else "" if text == "auto" else text
 
 
 def _begin(code: CodeType | None) -> tuple[str, int]:

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from tilelang import tvm
 
+from tlcheck.targets.target import Target
+
 _MEMORY = 80 * 2**30
-_CUDA = 2  # DLPack's number
+_KINDS = {"cuda": 2, "hip": 10}  # DLPack's numbers
 
 
 class Event:
@@ -95,8 +97,8 @@ _VALUES: dict[str, Any] = {
 }
 
 
-def install() -> None:
-    """Replace what asks a device."""
+def install(target: Target) -> None:
+    """Replace what asks a device, which is of this target."""
     answers: dict[str, Callable[..., Any] | type] = {name: _always(value) for name, value in _VALUES.items()}
     answers |= {name: _always(None) for name in _NOTHING} | dict.fromkeys(_CONTEXTS, _context)
     stream = Stream()
@@ -108,12 +110,13 @@ def install() -> None:
     for name in ("range_push", "range_pop", "mark"):
         setattr(torch.cuda.nvtx, name, _always(None))
     torch.cuda.nvtx.range = _context  # type: ignore[assignment, unused-ignore]
-    torch.version.cuda = torch.version.cuda or "12.8"
-    _answer_tvm()
+    if target.kind == "cuda":
+        torch.version.cuda = torch.version.cuda or "12.8"
+    _answer_tvm(_KINDS[target.kind])
 
 
-def _answer_tvm() -> None:
-    """TileLang's cost models ask TVM for the device."""
+def _answer_tvm(wanted: int) -> None:
+    """TileLang's cost models ask TVM for the device. wanted: its kind, as DLPack numbers them."""
     properties = torch.cuda.get_device_properties(0)
     # by the numbers of tvm::runtime::DeviceAttrKind
     answers = {
@@ -136,7 +139,7 @@ def _answer_tvm() -> None:
     ask = device._GetDeviceAttr
 
     def attribute(self: Any, kind: int, index: int, attr: int) -> Any:
-        return answers[attr] if kind == _CUDA and attr in answers else ask(self, kind, index, attr)
+        return answers[attr] if kind == wanted and attr in answers else ask(self, kind, index, attr)
 
     device._GetDeviceAttr = attribute
     driver: Any = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")

@@ -71,11 +71,12 @@ class Recording:
     def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> RecordedKernel:
         """Lower a kernel, unless it was there before.
 
-        kind: of the target that the script wants. Processes that the script forks record nothing. Raises what TileLang
-        raises where the script expects that.
+        kind: of the target that the script wants, empty for the device's. Processes that the script forks record
+        nothing. Raises what TileLang raises where the script expects that.
         """
         if os.getpid() != self._process:
             return RecordedKernel()
+        kind = kind or known_target(self._job.arch).kind
         key = (kind, *_key(prim_func, pass_configs))
         with self._lock:
             if key not in self._kernels:

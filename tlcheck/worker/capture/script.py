@@ -82,7 +82,7 @@ def _replace(recording: Recording, job: CaptureJob) -> contextlib.AbstractContex
     device.pretend(job.arch)
     random.seed(0)  # sizes are often drawn: each run has the same
     numpy.random.seed(0)
-    gpu.install()
+    gpu.install(device.known_target(job.arch))
     tape = Tape(Executor(job.interpreter, job.output))
     mode = tensors.install(tape)
     interception.install(recording, mode.empty, tape, job.max_configs)

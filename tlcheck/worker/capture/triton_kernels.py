@@ -42,7 +42,9 @@ class _Driver:
         """Triton's name of it."""
         compiler: Any = importlib.import_module("triton.backends.compiler")
         properties: Any = torch.cuda.get_device_properties(0)
-        return compiler.GPUTarget("cuda", 10 * properties.major + properties.minor, properties.warp_size)
+        arch = properties.gcnArchName
+        kind, number = ("hip", arch) if arch else ("cuda", 10 * properties.major + properties.minor)
+        return compiler.GPUTarget(kind, number, properties.warp_size)
 
     def get_active_torch_device(self) -> Any:
         return torch.device("cuda", 0)

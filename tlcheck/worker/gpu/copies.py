@@ -27,14 +27,18 @@ def serve() -> None:
         file, log = json.loads(line)
         child = os.fork()
         if child == 0:
-            # do a task in this copy, and end it
-            try:
-                _cut_off(log)
-                main.main(file)
-            finally:
-                os._exit(70)
+            _do(file, log)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+
+
+def _do(file: str, log: str) -> None:
+    """Do a task in this copy, and end it."""
+    try:
+        _cut_off(log)
+        main.main(file)
+    finally:
+        os._exit(70)
 
 
 def _cut_off(log: str) -> None:

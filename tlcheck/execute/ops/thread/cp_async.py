@@ -7,6 +7,7 @@ or has its values at once (early ones); a kernel has to be right with both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,12 +82,6 @@ class CopyQueue:
         self.open = [c for c in left if c.mask.any()]
         self.groups.append(_Group(lanes.copy(), mine, np.zeros_like(lanes)))
 
-    def is_uncommitted(self, lanes: Mask) -> bool:
-        """Whether these lanes have begun copies, and all that are under way are in no group."""
-        if not any((copy.mask & lanes).any() for copy in self.open):
-            return False
-        return not any((group.members & ~group.landed & lanes).any() for group in self.groups)
-
     def wait(self, newest: int, lanes: Mask) -> None:
         """Land the groups of these lanes, all but their newest ones."""
         if self.handed is not None and (self.handed & lanes).any():
@@ -122,14 +117,23 @@ def cp_async(e: Expr, program: KernelProgram) -> Run:
 
     Which thread issues the copy of an iteration of T.Parallel is not known in the source: it arrives at once.
     """
-    target, source, predicate = _operands(e, program)
-    condition = None if predicate is None else program.code(predicate)
+    target, source, predicate = operands_of(e, program)
+    condition, begin = None if predicate is None else program.code(predicate), beginning(target, program)
+
+    def run(frame: Frame) -> Value:
+        begin(frame, source.load(frame) if condition is None else guarded(source, condition.run(frame), frame))
+        return 0
+
+    return run
+
+
+def beginning(target: BufferElement, program: KernelProgram) -> Callable[[Frame, Value], Mask]:
+    """What begins copies of values to a place in the active lanes, and returns these: (worlds, threads)."""
     queue, late = queue_of(program), program.options.late and not program.iterating
     reason = program.state.reason(f"element of {target.name} read while its copy is under way")
     folded = _Folded(target)
 
-    def run(frame: Frame) -> Value:
-        found = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
+    def begin(frame: Frame, found: Value) -> Mask:
         values = np.array(found, ndmin=3)
         position, mask = target.position(frame)
         lanes = everywhere(mask, frame)
@@ -138,9 +142,9 @@ def cp_async(e: Expr, program: KernelProgram) -> Run:
         if target.shared:
             program.observers.copy_issued(target, position, lanes, program.state.origin(frame), values)
         issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
-        return 0
+        return lanes
 
-    return run
+    return begin
 
 
 class _Folded:
@@ -165,7 +169,8 @@ class _Folded:
         return where, active, values.reshape(where.shape)
 
 
-def _guarded(source: BufferElement, holds: Value, frame: Frame) -> Value:
+def guarded(source: BufferElement, holds: Value, frame: Frame) -> Value:
+    """What is copied: zeros where the condition does not hold, and nothing is read there."""
     if not isinstance(holds, np.ndarray):
         return source.load(frame) if holds else 0
     saved, frame.active = frame.active, frame.among(holds)
@@ -186,7 +191,7 @@ def issue(
     queue.open.append(Copy(target, where, values, lanes))
 
 
-def _operands(e: Expr, program: KernelProgram) -> tuple[BufferElement, BufferElement, Expr | None]:
+def operands_of(e: Expr, program: KernelProgram) -> tuple[BufferElement, BufferElement, Expr | None]:
     """Destination, source and predicate of a copy in any of its forms."""
     if len(e.args) in (3, 4):
         target, source = e.args[:2]
@@ -248,8 +253,6 @@ def wait_group(e: Expr, program: KernelProgram) -> Run:
     def run(frame: Frame) -> Value:
         left = one_value(newest.run(frame), "the number of groups to wait for")
         program.observers.operations_awaited(COPIES, left, frame.mask())
-        if queue.is_uncommitted(frame.mask()):
-            program.observers.wait_uncommitted(frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

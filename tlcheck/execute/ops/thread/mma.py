@@ -56,7 +56,7 @@ def mma(e: Expr, program: KernelProgram) -> Run:
     add = adding(left, right, c, c_at, (m, n), c_kind)
 
     def run(frame: Frame) -> Value:
-        program.observers.product(_terms(frame, (a, a_at), (b, b_at), c_at))
+        program.observers.product(terms_of(frame, (a, a_at), (b, b_at), c_at))
         return add(frame)
 
     return run
@@ -154,18 +154,20 @@ def _first_of(of_worlds: Array, times: int, worlds: int) -> Array:
     return of_worlds.reshape(elements, -1, times, worlds, lanes)[:, :, 0].reshape(elements, -1, lanes)
 
 
-def _terms(frame: Frame, a: tuple[BufferElement, Array], b: tuple[BufferElement, Array], c_at: Array) -> Operands:
+def terms_of(frame: Frame, a: tuple[BufferElement, Array], b: tuple[BufferElement, Array], c_at: Array) -> Operands:
     """The row of A and the column of B that an element of C is the product of, in the order of k."""
+
+    width = c_at.shape[1]
 
     def terms(index: tuple[int, ...]) -> list[list[Cell]]:
         element, world, lane = index
         found = []
         for (place, at), axis in ((a, 0), (b, 1)):
-            members = np.argwhere(at[..., axis] == c_at[element, lane % WARP, axis])
+            members = np.argwhere(at[..., axis] == c_at[element, lane % width, axis])
             members = members[np.argsort(at[members[:, 0], members[:, 1], 1 - axis], kind="stable")]
             where = np.asarray(place.memory.flat_position(place.located(frame).position))
             where = np.broadcast_to(where, (len(at), frame.worlds, frame.lanes))
-            first = lane // WARP * WARP
+            first = lane // width * width
             found.append([(place.memory, int(where[e, world, first + thread])) for e, thread in members])
         return found
 
@@ -236,13 +238,17 @@ def accumulator(rows: int) -> Array:
 
 
 def gather(where: Array, shape: tuple[int, int], worlds: int, threads: int) -> Callable[[Array], Array]:
-    """Registers (elements, worlds, threads) -> matrices (worlds, warps, rows, columns)."""
-    if threads % WARP:
+    """Registers (elements, worlds, threads) -> matrices (worlds, warps, rows, columns).
+
+    where: (elements, lanes of a warp, 2). Raises NotModelled for a block of incomplete warps.
+    """
+    width = where.shape[1]
+    if threads % width:
         raise NotModelled("warp instruction in a block of incomplete warps")
     source = np.zeros(shape, np.intp)
     element, lane = np.indices(where.shape[:2])
     source[where[..., 0], where[..., 1]] = element * worlds * threads + lane
-    warps = (np.arange(worlds)[:, None] * threads + np.arange(0, threads, WARP)).reshape(worlds, -1, 1, 1)
+    warps = (np.arange(worlds)[:, None] * threads + np.arange(0, threads, width)).reshape(worlds, -1, 1, 1)
     index = source + warps
     full = (len(where), worlds, threads)
     return lambda registers: np.ascontiguousarray(np.broadcast_to(registers, full)).reshape(-1).take(index)
@@ -251,6 +257,6 @@ def gather(where: Array, shape: tuple[int, int], worlds: int, threads: int) -> C
 def scatter(where: Array, shape: tuple[int, int], worlds: int, threads: int) -> Callable[[Array], Array]:
     """Matrices (worlds, warps, rows, columns) -> registers (elements, worlds, threads)."""
     inner = where[..., 0] * shape[1] + where[..., 1]
-    matrices = np.arange(worlds * (threads // WARP)).reshape(1, worlds, -1, 1) * (shape[0] * shape[1])
+    matrices = np.arange(worlds * (threads // where.shape[1])).reshape(1, worlds, -1, 1) * (shape[0] * shape[1])
     index = (matrices + inner[:, None, None, :]).reshape(len(where), worlds, threads)
     return lambda matrix: matrix.reshape(-1).take(index)

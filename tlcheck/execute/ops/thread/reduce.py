@@ -3,7 +3,9 @@
 AllReduce<op, threads, scale, offset, ...> is a butterfly: for the distances threads / 2 down to scale, each thread
 combines its value with that of thread ^ distance: through shared memory from 32 on, through shuffles below.
 AllReduce<op, threads, scale, offset, barrier, batch, stride>::run_batch does it for `batch` values that lie side by
-side, with one barrier for all; in the workspace each of them is `stride` after the one before.
+side, with one barrier for all; in the workspace each of them is `stride` after the one before. On AMD (hip/reduce.h)
+shuffles are for distances below 64, no barrier is named, and `run` counts the threads in its workspace from thread 0
+on, whatever the offset.
 
 Some releases' tl::warp_reduce_* takes integers of 64 bits through int, for whose instruction (redux.sync) it takes all
 integers. For bits that instruction is unsigned.
@@ -29,6 +31,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_cut
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.target import AMD
 
 Combine = Callable[[Any, Any], Any]
 _OPERATIONS: dict[str, Combine] = {
@@ -55,9 +58,9 @@ def all_reduce(e: Expr, program: KernelProgram) -> Run:
 def all_reduce_batch(e: Expr, program: KernelProgram) -> Run:
     """(pointer to values[, workspace]): each of the values becomes its combination."""
     operation, *numbers = template_arguments(str(e.value))
-    if len(numbers) != 6 or not all(n.isdigit() for n in numbers[4:]):
+    if len(numbers) not in (5, 6) or not all(n.isdigit() for n in numbers[-2:]):
         raise NotModelled(str(e.value))
-    batch, stride = int(numbers[4]), int(numbers[5])
+    batch, stride = int(numbers[-2]), int(numbers[-1])
     width = 2 if operation.endswith(_PACKED) else 1
     values = program.pointer(e.args[0], batch * width)
     places = (np.arange(batch)[:, None] * stride * width + np.arange(width)).reshape(-1)
@@ -78,6 +81,8 @@ def _all_reduced(
     width: how many numbers a value is.
     """
     combine, distances, first = _butterfly(str(e.value))
+    if program.options.target.family == AMD and not str(e.value).endswith("run_batch"):
+        first = 0  # red_buf[threadIdx.x]
     workspace = _workspace(e.args[1:], distances, first, places, width, program)
     counted, warp = _counted_threads(str(e.value)), program.options.target.warp
     combine = _settled(combine, kind, program)
@@ -167,7 +172,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
 
     def handler(e: Expr, program: KernelProgram) -> Run:
         value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
-        cut = program.options.printed and is_cut(e.args[-1].dtype, program.options.release)
+        cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.options.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
         combine = _settled(_OPERATIONS[operation], inner, program)
 

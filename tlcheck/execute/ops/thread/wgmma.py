@@ -156,9 +156,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: 
         a, b = left(frame), right(frame)
 
         def registers(matrices: Array) -> Array:
-            # accumulated matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)
-            found: Array = matrices.reshape(-1).take(_in_matrices(matrices.shape))
-            return _of_threads(found, frame.lanes)
+            return _registers(matrices, frame.lanes)
 
         def terms(at: tuple[int, ...]) -> list[list[Cell]]:
             element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
@@ -205,6 +203,12 @@ def matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int
     row, column = np.broadcast_arrays(*index)
     found[:, :, row, column] = grouped
     return found
+
+
+def _registers(matrices: Array, threads: int) -> Array:
+    """Accumulated matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
+    found: Array = matrices.reshape(-1).take(_in_matrices(matrices.shape))
+    return _of_threads(found, threads)
 
 
 @lru_cache(maxsize=16)

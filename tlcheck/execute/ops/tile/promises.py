@@ -18,14 +18,13 @@ from tlcheck.snapshot.ir import Expr
 @call("assume", "device_assert", "device_assert_with_msg")
 def promise(e: Expr, program: KernelProgram) -> Run:
     """The condition holds in all active lanes. Raises Unkept where it does not."""
-    condition, stmt = program.code(e.args[0]), program.state.at
-    line = program.state.line
+    condition, line = program.code(e.args[0]), program.state.line
 
     def run(frame: Frame) -> int:
         broken = frame.mask() & ~np.asarray(condition.run(frame), np.bool_)
         if broken.any():
             *_, world, lane = np.argwhere(broken)[0].tolist()
-            raise Unkept(f"T.{e.value} does not hold", line, world, lane, stmt=stmt)
+            raise Unkept(f"T.{e.value} does not hold", line, world, lane)
         return 0
 
     return run

@@ -80,11 +80,15 @@ def parallel(extents: Sequence[Index], variables: Sequence[Expr], body: Stmt) ->
 
 @dataclass
 class Kernel:
-    """Parameters with their contents (None: poison), tiles of a block, and what runs in each block."""
+    """Parameters with their contents (None: poison), tiles of a block, and what runs in each block.
+
+    lowered: how it runs, if not as source.
+    """
 
     threads: int = 32
     blocks: int = 1
     exact: bool = True
+    lowered: Options | None = None
     tensors: dict[str, tuple[Buffer, Array | None]] = field(default_factory=dict)
     tiles: list[Buffer] = field(default_factory=list)
     scalars: dict[str, int] = field(default_factory=dict)
@@ -123,7 +127,7 @@ class Kernel:
         function = self.function(*body)
         worlds = [World(0, (x, 0, 0)) for x in range(self.blocks)]
         tensors = {b.name: _tensor(b, contents) for b, contents in self.tensors.values()}
-        options = Options(source=True, exact=self.exact)
+        options = self.lowered or Options(source=True, exact=self.exact)
         return Machine(function, (self.threads, 1, 1), worlds, tensors, self.scalars, options)
 
     def run(self, *body: Stmt) -> dict[str, Array]:

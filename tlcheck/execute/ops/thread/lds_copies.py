@@ -1,0 +1,163 @@
+"""Copies from global memory to LDS on AMD: tl::cp_async_gs and tl::cp_async_wait (tl_templates/hip/copy.h).
+
+8 and 16 bytes go through registers: a load, and a store that is complete as any other. 4 bytes go there directly
+(CDNA3 ISA, "Memory Buffer Load to LDS"): `buffer_load_dword ... lds` is under way until `s_waitcnt vmcnt(n)` leaves it
+none of the n newest of its wave. A commit is nothing. A barrier waits for LDS alone, and not for these copies.
+
+One instruction has one address in LDS, that of its first active lane: lane l writes 4 l bytes further on. It has one
+address in global memory as well: the lanes read there as far from one another as the numbers of their threads say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import COPIES
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, Mask, one_value
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.ops.thread.cp_async import (
+    beginning,
+    commit_group,
+    cp_async,
+    guarded,
+    operands_of,
+    queue_of,
+    wait_group,
+)
+from tlcheck.execute.reasons import Illegal
+from tlcheck.program.release import Release
+from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.amd import WARP as WAVE
+from tlcheck.targets.target import AMD
+
+_DWORD = 4  # bytes
+_QUAD = 16  # that releases before the next one clear where the predicate of a dword is false
+_CLEARS_A_DWORD = Release.of("0.1.13")
+
+
+@call("ptx_cp_async", family=AMD)
+def copy(e: Expr, program: KernelProgram) -> Run | Code:
+    """Copy 4, 8 or 16 bytes. Where the predicate is false, zeros are stored and nothing is read.
+
+    Before VectorizeLoop copies are narrower than the instructions that they become.
+    """
+    if _is_as_written(program):
+        return cp_async(e, program)
+    target, source, predicate = operands_of(e, program)
+    condition = None if predicate is None else program.code(predicate)
+    if target.aligned > _DWORD:
+        return _through_registers(target, source, condition)
+    return _directly(e, (target, source), condition, program)
+
+
+def _is_as_written(program: KernelProgram) -> bool:
+    """Whether copies are TileLang's operations still, and not what the device library makes of them."""
+    return program.options.source or program.options.early
+
+
+def _through_registers(target: BufferElement, source: BufferElement, condition: Code | None) -> Run:
+    def run(frame: Frame) -> Value:
+        target.store(frame, source.load(frame) if condition is None else guarded(source, condition.run(frame), frame))
+        return 0
+
+    return run
+
+
+def _directly(
+    e: Expr, places: tuple[BufferElement, BufferElement], condition: Code | None, program: KernelProgram
+) -> Run:
+    target, source = places
+    begin, queue = beginning(target, program), queue_of(program)
+    cleared = _cleared(e, target, program)
+
+    def issue(frame: Frame) -> None:
+        if frame.idle():
+            return
+        _require_neighbours(target, source, frame, program)
+        queue.commit(of_waves(begin(frame, source.load(frame))))
+
+    def run(frame: Frame) -> Value:
+        if condition is None:
+            issue(frame)
+            return 0
+        holds = np.broadcast_to(np.asarray(condition.run(frame), np.bool_), (frame.worlds, frame.lanes))
+        with frame.narrowed(frame.among(holds)):
+            issue(frame)
+        with frame.narrowed(frame.among(~holds)):
+            if not frame.idle():
+                cleared.store(frame, 0)
+        return 0
+
+    return run
+
+
+def _cleared(e: Expr, target: BufferElement, program: KernelProgram) -> BufferElement:
+    """What is cleared where the predicate is false."""
+    octets = _DWORD if program.options.release >= _CLEARS_A_DWORD else _QUAD
+    return program.pointer(e.args[0], octets * 8 // target.kind.bits)
+
+
+def _require_neighbours(target: BufferElement, source: BufferElement, frame: Frame, program: KernelProgram) -> None:
+    """Raise Illegal where a lane's addresses are not those that the instruction has for it."""
+    mask, thread = frame.mask(), np.arange(frame.lanes)
+    first = _first_active(mask)
+    along = thread % program.extents[0]  # threadIdx.x
+    steps = (thread % WAVE + 0 * first, along - along[first])
+    for place, step, where in ((target, steps[0], "LDS"), (source, steps[1], "global memory")):
+        own = _addresses(place, frame)
+        meant = np.take_along_axis(own, first, axis=-1) + _DWORD * step
+        wrong = np.argwhere(mask & (own != meant))
+        if len(wrong):
+            world, lane = (int(n) for n in wrong[0])
+            off = int(own[world, lane] - meant[world, lane])
+            what = f"copy of 4 bytes into {target.name} by one instruction of a wave, {off} bytes off in {where}"
+            raise Illegal(what, program.state.line, world, lane, place.name)
+
+
+def _addresses(place: BufferElement, frame: Frame) -> Array:
+    """The address of each thread's first element, in bytes: (worlds, threads)."""
+    address = np.asarray(place.address(frame))
+    return np.broadcast_to(address[0] if address.ndim > 2 else address, (frame.worlds, frame.lanes))
+
+
+def _first_active(mask: Mask) -> Array:
+    """The first active thread of each thread's wave; its wave's first one where none is active. (worlds, threads)."""
+    worlds, lanes = mask.shape
+    waves = np.zeros((worlds, -(-lanes // WAVE), WAVE), np.bool_)
+    waves.reshape(worlds, -1)[:, :lanes] = mask
+    start = np.arange(waves.shape[1]) * WAVE
+    return np.repeat(waves.argmax(axis=-1) + start, WAVE, axis=-1)[:, :lanes]
+
+
+def of_waves(mask: Mask) -> Mask:
+    """All threads of the waves in which some are active."""
+    chosen = np.take_along_axis(mask, _first_active(mask), axis=-1)
+    return np.ascontiguousarray(chosen)
+
+
+@call("ptx_commit_group", family=AMD)
+def commit(e: Expr, program: KernelProgram) -> Run | Code:
+    """Nothing: each copy is an operation of its own."""
+    if _is_as_written(program):
+        return commit_group(e, program)
+    return lambda frame: 0
+
+
+@call("ptx_wait_group", family=AMD)
+def wait(e: Expr, program: KernelProgram) -> Run | Code:
+    """s_waitcnt vmcnt(n): go on when at most n of the wave's newest copies are under way."""
+    if _is_as_written(program):
+        return wait_group(e, program)
+    queue, newest = queue_of(program), program.code(e.args[0])
+
+    def run(frame: Frame) -> Value:
+        left = one_value(newest.run(frame), "the number of copies that are left under way")
+        program.observers.operations_awaited(COPIES, left, frame.mask())
+        queue.wait(left, of_waves(frame.mask()))
+        return 0
+
+    return run
