@@ -64,6 +64,8 @@ class Machine:
                 if missing.args[0] not in state.loops:
                     raise
                 raise NotModelled(f"variable {state.loops[missing.args[0]]} without a value") from None
+            finally:
+                program.forget()
         program.observers.ended()
 
     def _note_overflow(self, kind: str, flags: int) -> None:

@@ -79,9 +79,11 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
     stack = [(root, READ | WRITE)]
     while stack:
         e, unsaid = stack.pop()
-        if e.op == "load" and e.buffer is not None:
-            yield e.buffer.data, READ
-        if is_address(e):
+        if e.op != "call":
+            if e.op == "load" and e.buffer is not None:
+                yield e.buffer.data, READ
+            stack.extend((a, unsaid) for a in e.args)
+        elif is_address(e):
             yield _addressed(e), _mode(e, unsaid)
             inner = e.args[0]
             stack.extend((a, READ | WRITE) for a in (inner.args if inner.op == "load" else e.args))
@@ -123,8 +125,10 @@ def _mode(e: Expr, unsaid: int) -> int:
 
 
 def _is_atomic(e: Expr) -> bool:
+    if e.op != "call":
+        return False
     name = name_of_call(e).lower()
-    return e.op == "call" and name.startswith("atomic") and not name.startswith(("atomic_load", "atomicload"))
+    return name.startswith("atomic") and not name.startswith(("atomic_load", "atomicload"))
 
 
 def _destination(e: Expr) -> Expr | None:

@@ -55,7 +55,11 @@ FAMILY_OF = {name: family for family in FAMILIES for name in family.signatures}
 
 def family_of(e: Expr) -> Family | None:
     """Return the family of the instruction that an expression calls; None for anything else."""
-    return FAMILY_OF.get(library_name(name_of_call(e))) if e.op == "call" else None
+    return _family(name_of_call(e)) if e.op == "call" else None
+
+
+def _family(name: str) -> Family | None:
+    return FAMILY_OF.get(name) or FAMILY_OF.get(library_name(name))
 
 
 def signature_of(e: Expr) -> Signature | None:
@@ -63,13 +67,15 @@ def signature_of(e: Expr) -> Signature | None:
 
     A call that lacks an argument which tells its forms apart is not that instruction.
     """
-    family = family_of(e)
+    if e.op != "call":
+        return None
+    name = name_of_call(e)
+    family = _family(name)
     if family is None:
         return None
-    name, args = name_of_call(e), arguments_of_call(e)
     found = family.signatures[library_name(name)]
     try:
-        return found if isinstance(found, Signature) else found(name, args)
+        return found if isinstance(found, Signature) else found(name, arguments_of_call(e))
     except IndexError:
         return None
 

@@ -18,6 +18,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from tlcheck.snapshot.dtypes import DType, dtype_of, whole_numbers
@@ -29,6 +30,9 @@ Family = Literal["ring", "division", "extremum", "comparison", "logic", "bits", 
 
 class Numbers(Protocol):
     """How numbers are represented that have Python's operators."""
+
+    def __hash__(self) -> int:
+        """What is made for a representation is kept."""
 
     def every(self, value: Any) -> bool:
         """Whether no number is zero."""
@@ -107,16 +111,23 @@ def meaning(e: Expr, numbers: Numbers) -> Apply | None:
     if e.op == "cast":
         source, target = dtype_of(e.args[0].dtype), dtype_of(e.dtype)
         return lambda value: numbers.converted(value, source, target)
-    found = OPERATORS.get(name_of(e))
+    name = name_of(e)
+    found = OPERATORS.get(name)
     dtype = dtype_of(e.args[0].dtype if found is not None and found.family == "comparison" else e.dtype)
     if found is None or (dtype.kind == "float" and found.family in ("division", "bits", "shift")):
         return None
-    return found.make(numbers, dtype)
+    return _computation(name, numbers, dtype)
 
 
 def exact(name: str, numbers: Numbers) -> Apply:
     """What an operator computes with whole numbers of no type."""
     return OPERATORS[name].make(numbers, _WHOLE)
+
+
+@lru_cache(maxsize=512)
+def _computation(name: str, numbers: Numbers, dtype: DType) -> Apply:
+    """What an operator computes; made once, since a kernel has thousands of operators of a few types."""
+    return OPERATORS[name].make(numbers, dtype)
 
 
 def name_of(e: Expr) -> str:

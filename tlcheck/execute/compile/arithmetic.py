@@ -9,7 +9,7 @@ import numpy as np
 
 from tlcheck.execute.memory.values import kind_of, maximum, minimum, within
 from tlcheck.snapshot.arrays import ArrayNumbers
-from tlcheck.snapshot.dtypes import DType
+from tlcheck.snapshot.dtypes import DType, whole_numbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import Apply, meaning
 
@@ -30,8 +30,11 @@ class _Lanes(ArrayNumbers):
     def holding(self, dtype: DType) -> Apply:
         scalar, kind = super().holding(dtype), kind_of(dtype.name)
         form, narrow = kind.array, kind.bits < 8
+        least, most = whole_numbers(dtype.name) if dtype.is_integral and dtype.kind != "bool" else (0, -1)
 
         def held(value: Any) -> Any:
+            if value.__class__ is int and least <= value <= most:
+                return value
             if not isinstance(value, np.ndarray):
                 return scalar(value)
             if value.dtype is not form:

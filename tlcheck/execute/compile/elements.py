@@ -32,6 +32,7 @@ class BufferElement(Place):
     ) -> None:
         super().__init__(state, name, kind, root, start, indices, arrange)
         self.observers, self.otherwise = observers, otherwise
+        self._observed = bool(observers)
 
     @contextmanager
     def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
@@ -43,11 +44,13 @@ class BufferElement(Place):
 
     def load(self, frame: Frame) -> Array:
         """The elements; where the access is dropped, the buffer's safe value."""
-        located, observers = self.located(frame), self.observers
+        located = self.located(frame)
         position, mask = self.allowed(located, frame)
-        if observers.covers(self):
-            observers.read(self, position, everywhere(mask, frame), self.state.origin(frame))
-        observers.acting(frame)
+        if self._observed:
+            observers = self.observers
+            if observers.covers(self):
+                observers.read(self, position, everywhere(mask, frame), self.state.origin(frame))
+            observers.acting(frame)
         found = self.memory.take(position, self.kind)
         if located.outside is None:
             return found
@@ -56,6 +59,9 @@ class BufferElement(Place):
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
         position, mask = self.position(frame)
+        if not self._observed:
+            self.memory.put(position, value, mask, self.kind)
+            return
         observers = self.observers
         watched = observers.covers(self)
         if watched:

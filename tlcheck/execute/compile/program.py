@@ -65,6 +65,7 @@ class KernelProgram:
         self.iterating = False
         self.followed = 0
         self._codes: dict[int, tuple[Expr, Code]] = {}
+        self._repeated: list[KernelProgram] = []
 
     def code(self, e: Expr) -> Code:
         """A compiled expression. Raises NotModelled, with its name, for one that no handler knows."""
@@ -103,9 +104,19 @@ class KernelProgram:
         """This program for a state with each world `times` times. It notes the elements that it makes."""
         other = copy(self)
         other.state = self.state.repeated(times)
-        other.variables, other._codes, other.made = dict(self.variables), {}, []
+        other.variables, other._codes, other.made, other._repeated = dict(self.variables), {}, [], []
+        self._repeated.append(other)
         other.addresses = Addresses(self.pointers, other.state, self.observers, other.code, self.addresses.safe_values)
         return other
+
+    def forget(self) -> None:
+        """After the run, drop what was compiled. It refers to the program, in circles that only a collection of all
+        garbage would find, with the memory of the state in them.
+        """
+        for other in self._repeated:
+            other.forget()
+        self._codes, self.variables, self.made, self._repeated = {}, {}, [], []
+        del self.addresses
 
     def place(self, buffer: Buffer, indices: Sequence[Expr]) -> BufferElement:
         """The element of a buffer in each lane."""

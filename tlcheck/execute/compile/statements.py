@@ -14,6 +14,7 @@ from tlcheck.execute.compile.parallel import is_shared_out, parallel
 from tlcheck.execute.compile.program import STATEMENTS, KernelProgram
 from tlcheck.execute.memory.codes import Code, Step, counter, remembered
 from tlcheck.execute.memory.frame import Frame, LastMask, Mask
+from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Value, lanes_of
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
@@ -78,39 +79,39 @@ def _for(stmt: For, program: KernelProgram) -> Step:
         if whole is not None:
             return whole
     start, extent = program.code(stmt.start), program.code(stmt.extent)
-    uid = stmt.var.uid
-    program.state.loops[uid] = str(stmt.var.value)
+    uid, state = stmt.var.uid, program.state
+    state.loops[uid] = str(stmt.var.value)
     program.variables[uid] = counter(uid)
     with program.following(True):
         body = program.step(stmt.body)
 
     open_ended = program.options.source and not extent.steady
     if open_ended:
-        program.state.steered.add(id(stmt))
-        program.state.untried[id(stmt)] = first_line(stmt)
+        state.steered.add(id(stmt))
+        state.untried[id(stmt)] = first_line(stmt)
     anew = program.options.printed and not (start.steady and extent.steady) and _may_move(stmt, program)
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         if anew:
-            _read_anew(stmt, start, extent, body, frame, program)
+            _read_anew(stmt, start, extent, body, frame, state)
             return
         first, count = start.run(frame), extent.run(frame)
         if open_ended and np.max(count) >= _ENOUGH:
-            program.state.untried.pop(id(stmt), None)
+            state.untried.pop(id(stmt), None)
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
-            _ragged(uid, first, count, body, frame, program)
+            _ragged(uid, first, count, body, frame, state)
         else:
-            _counted(uid, range(int(first), int(first + count)), body, frame, program)
+            _counted(uid, range(int(first), int(first + count)), body, frame, state)
         frame.variables.pop(uid, None)
 
     return Step(run, body.leaves)
 
 
-def _counted(uid: int, values: range, body: Step, frame: Frame, program: KernelProgram) -> None:
+def _counted(uid: int, values: range, body: Step, frame: Frame, state: RunState) -> None:
     """A loop with the same bounds in all lanes."""
     variables, run = frame.variables, body.run
-    program.state.spend(len(values))
+    state.spend(len(values))
     if not body.leaves:
         for value in values:
             variables[uid] = value
@@ -124,7 +125,7 @@ def _counted(uid: int, values: range, body: Step, frame: Frame, program: KernelP
             iterate(frame, body)
 
 
-def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, program: KernelProgram) -> None:
+def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, state: RunState) -> None:
     """A loop whose bounds differ: it runs over all values, each with the lanes for which it is one."""
     first, last = np.array(first), np.asarray(first) + np.asarray(count)  # not what memory holds later
     active, inside = frame.mask() & (last > first), LastMask()
@@ -132,7 +133,7 @@ def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, prog
         return
     begin = int(np.broadcast_to(first, active.shape)[active].min())
     end = int(np.broadcast_to(last, active.shape)[active].max())
-    program.state.spend(end - begin)
+    state.spend(end - begin)
     with loop(frame):
         for value in range(begin, end):
             frame.variables[uid] = value
@@ -148,15 +149,15 @@ def _may_move(stmt: For, program: KernelProgram) -> bool:
     return any(program.pointers.root(e.buffer.data.uid) not in given for e in read_anew(stmt) if e.buffer is not None)
 
 
-def _read_anew(stmt: For, start: Code, extent: Code, body: Step, frame: Frame, program: KernelProgram) -> None:
+def _read_anew(stmt: For, start: Code, extent: Code, body: Step, frame: Frame, state: RunState) -> None:
     """A loop as `for (int k = a; k < a + n[0]; ++k)` runs: lanes begin at their first value, and end for good."""
     uid, inside = stmt.var.uid, LastMask()
     first = np.broadcast_to(np.array(start.run(frame)), (frame.worlds, frame.lanes))
     value = int(first[frame.mask()].min()) if not frame.idle() else 0
     with loop(frame):
         while not frame.idle():
-            program.state.spend(1)
-            program.state.at = stmt
+            state.spend(1)
+            state.at = stmt
             begun = first <= value
             frame.active = frame.among(~begun | (value < start.run(frame) + np.asarray(extent.run(frame))))
             with frame.narrowed(inside.of(frame.among(begun))):
@@ -192,15 +193,16 @@ def iterate(frame: Frame, body: Step) -> None:
 
 
 def _while(stmt: While, program: KernelProgram) -> Step:
+    state = program.state
     if program.options.source:
-        program.state.steered.add(id(stmt))
+        state.steered.add(id(stmt))
     condition = program.code(stmt.condition)
     with program.following(True):
         body = program.step(stmt.body)
 
     def goes_on(frame: Frame) -> bool:
-        program.state.spend(1)
-        program.state.at = stmt
+        state.spend(1)
+        state.at = stmt
         holds = condition.run(frame)
         if isinstance(holds, np.ndarray):
             frame.active = frame.among(holds)
@@ -215,9 +217,9 @@ def _while(stmt: While, program: KernelProgram) -> Step:
                     iterate(frame, body)
                     turns += 1
                     if turns >= _MANY and turns & (turns - 1) == 0:
-                        found = program.state.contents()
+                        found = state.contents()
             except BudgetSpent:
-                if turns < _MANY or program.state.contents() != found:
+                if turns < _MANY or state.contents() != found:
                     raise
                 line = first_line(stmt)
                 where = f" (line {line})" if line else ""
@@ -229,7 +231,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
 def _if(stmt: If, program: KernelProgram) -> Step:
     if waits(stmt, program.options.partial):
         return divided(stmt, (), program)
-    condition = program.code(stmt.condition)
+    condition, state = program.code(stmt.condition), program.state
     then = program.side(stmt.then, condition)
     other = None if stmt.orelse is None else program.side(stmt.orelse, condition)
     sides = then, other
@@ -243,7 +245,7 @@ def _if(stmt: If, program: KernelProgram) -> Step:
         last[:] = holds, frame.active
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         holds = condition.run(frame)
         if not isinstance(holds, np.ndarray):
             if holds:
@@ -272,11 +274,11 @@ def _bind(stmt: Bind, program: KernelProgram) -> Step:
     if any(program.is_unbound(e) for e in parts if e.uid not in inside):
         program.ahead[uid] = stmt.value
         return Step(lambda frame: None)
-    value = program.code(stmt.value)
+    value, state = program.code(stmt.value), program.state
     program.variables[uid] = replace(value, run=lambda frame: frame.variables[uid])
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         found = value.run(frame)
         frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
 
@@ -362,21 +364,22 @@ def _store(stmt: Store, program: KernelProgram) -> Step:
         if step is not None:
             return step
     place, value = program.place(stmt.buffer, stmt.indices), remembered(program.code(stmt.value))
+    state = program.state
     if stmt.predicate is not None:
-        return _predicated(stmt, place, value, program.code(stmt.predicate), program)
+        return _predicated(stmt, place, value, program.code(stmt.predicate), state)
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         place.store(frame, value.run(frame))
 
     return Step(run)
 
 
-def _predicated(stmt: Store, place: BufferElement, value: Code, predicate: Code, program: KernelProgram) -> Step:
+def _predicated(stmt: Store, place: BufferElement, value: Code, predicate: Code, state: RunState) -> Step:
     """A store of the lanes of a vector for which a condition holds."""
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         with place.only_where(frame, predicate.run(frame)):
             place.store(frame, value.run(frame))
 
@@ -386,13 +389,14 @@ def _predicated(stmt: Store, place: BufferElement, value: Code, predicate: Code,
 def _evaluate(stmt: Evaluate, program: KernelProgram) -> Step:
     if stmt.value.op in ("int", "var"):
         return Step(lambda frame: None)
-    program.state.at = stmt
+    state = program.state
+    state.at = stmt
     code = program.code(stmt.value)
     signature = signature_of(stmt.value)
     leaves = signature is not None and signature.leaves
 
     def run(frame: Frame) -> None:
-        program.state.at = stmt
+        state.at = stmt
         code.run(frame)
 
     return Step(run, leaves)

@@ -71,4 +71,5 @@ def has_copies(function: Function) -> bool:
 def _signatures(function: Function) -> Iterator[Signature]:
     """The signatures of the instructions of a kernel."""
     for stmt in statements(function.body):
-        yield from filter(None, map(signature_of, postorder(expressions(stmt))))
+        calls = [e for e in postorder(expressions(stmt)) if e.op == "call"]
+        yield from filter(None, map(signature_of, calls))
