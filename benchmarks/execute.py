@@ -44,7 +44,7 @@ class Cost:
 
     name: str
     statements: int
-    written: float
+    source: float
     lowered: float
     order: float
     all: float
@@ -77,14 +77,14 @@ def main() -> None:
 
 
 def _sum(name: str, costs: Sequence[Cost]) -> Cost:
-    columns = "statements written lowered order all lowering".split()
+    columns = "statements source lowered order all lowering".split()
     total = {column: sum(getattr(cost, column) for cost in costs) for column in columns}
     ratio = f"{total['all'] / total['lowering']:.2f} of lowering" if total["lowering"] else ""
     return Cost(name, peak=max(cost.peak for cost in costs), verdicts=ratio, **total)
 
 
 def _row(cost: Cost) -> str:
-    seconds = [f"{s:.2f}" for s in (cost.written, cost.lowered, cost.order, cost.all, cost.lowering)]
+    seconds = [f"{s:.2f}" for s in (cost.source, cost.lowered, cost.order, cost.all, cost.lowering)]
     peak = f"{cost.peak / 2**20:.0f} MiB"
     return f"| {cost.name} | {cost.statements} | {' | '.join(seconds)} | {peak} | {cost.verdicts} |"
 
@@ -200,7 +200,7 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     done = execute(snapshot, request)
     total = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    written, lowered = levels[True], levels[False]
+    source, lowered = levels[True], levels[False]
     order = 0.0
     if unwatched:
         Machine.run = lambda machine, *observers: timed(machine)  # type: ignore[method-assign]
@@ -209,7 +209,7 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     verdicts = ", ".join(sorted({outcome.verdict for outcome in done.outputs} | {"race" for _ in done.races[:1]}))
     reasons = "; ".join(sorted({outcome.reason for outcome in done.outputs if outcome.reason}))
     verdicts += f" ({reasons})" if reasons else ""
-    answer.send(Cost(name, sum(done.statements), written, lowered, order, total, peak, verdicts))
+    answer.send(Cost(name, sum(done.statements), source, lowered, order, total, peak, verdicts))
 
 
 if __name__ == "__main__":

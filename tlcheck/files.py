@@ -88,7 +88,12 @@ def _put_all(contents: Mapping[Path, str | bytes]) -> None:
             if not file.parent.is_dir():
                 file.parent.mkdir(parents=True, exist_ok=True)
             made[file] = file.with_name(TEMPORARY + secrets.token_hex(8))
-            _write(made[file], file, content)
+            # write what will be `file`; an error names that one
+            try:
+                with made[file].open("xb") as stream:
+                    stream.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(file)) from error
         for file in [*made]:
             made[file].replace(file)
             del made[file]
@@ -96,15 +101,6 @@ def _put_all(contents: Mapping[Path, str | bytes]) -> None:
         for temporary in made.values():
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-
-
-def _write(temporary: Path, file: Path, content: str | bytes) -> None:
-    """Write what will be `file`; an error names that one."""
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(file)) from error
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
     python -m tests.hardware.captured pack PACK.zip SNAPSHOT...     here: what a device needs of each, once
     python -m tests.hardware.captured run PACK.zip HEADERS OUT.json    there: needs nvcc, a GPU, NumPy and ml_dtypes
-    python -m tests.hardware.captured confirm PACK.zip HEADERS OUT.json    there: against the execution as written
+    python -m tests.hardware.captured confirm PACK.zip HEADERS OUT.json    there: against the source
 
 HEADERS is a folder with TileLang's tl_templates/ and CUTLASS's include folder as cutlass/. The GPU runs the CUDA of
 the snapshot in the blocks that the CPU executes, on the same random inputs; what nothing may write has to stay as it
@@ -97,24 +97,24 @@ class Result:
 
 
 class Execution:
-    """A kernel as lowered, or as written, in some blocks, on the CPU, in its own types."""
+    """A lowered kernel, or its source, in some blocks, on the CPU, in its own types."""
 
-    def __init__(self, snapshot: Snapshot, as_written: bool = False, exact: bool = False) -> None:
+    def __init__(self, snapshot: Snapshot, is_source: bool = False, exact: bool = False) -> None:
         """Run it. exact: in float64. Raises Stopped."""
-        self.snapshot, self.as_written, self.exact = snapshot, as_written, exact
-        self.written, self.lowered = (snapshot.checkpoints[name] for name in KEPT)
+        self.snapshot, self.is_source, self.exact = snapshot, is_source, exact
+        self.source, self.lowered = (snapshot.checkpoints[name] for name in KEPT)
         if any(word.startswith("rng_") for word in _words(self.lowered)):
             raise Stopped("draws random numbers, which are cuRAND's on the device and others here")
-        sizes = inputs.sizes(self.written, {})
+        sizes = inputs.sizes(self.source, {})
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self.sizes = sizes
-        self.scalars = inputs.scalars(snapshot, self.written, sizes, SEEDS[0])
+        self.scalars = inputs.scalars(snapshot, self.source, sizes, SEEDS[0])
         self.blocks = self._chosen()
         self.invocation = self._run()
 
     def _chosen(self) -> list[blocks.Block]:
-        functions, budget = (self.written, self.lowered), Budget()
+        functions, budget = (self.source, self.lowered), Budget()
         found = blocks.chosen(functions, self.sizes, 4)
         threads = threads_of(self.lowered)
         fit = worlds_that_fit(self.lowered, int(np.prod(threads)), False, budget, len(found) * len(SEEDS))
@@ -126,14 +126,14 @@ class Execution:
         problem: Stopped | None = None
         for below in (8, 4, 2, 1):
             worlds = [World(seed, block) for seed in SEEDS for block in self.blocks]
-            tensors = {str(b.data.value): self._tensor(b, inputs.Draw(below)) for b in self.written.buffers}
+            tensors = {str(b.data.value): self._tensor(b, inputs.Draw(below)) for b in self.source.buffers}
             options = Options(
-                source=self.as_written,
+                source=self.is_source,
                 exact=self.exact,
                 release=Release.among(self.snapshot.toolchain),
-                printed=not self.as_written,
+                printed=not self.is_source,
             )
-            function = self.written if self.as_written else self.lowered
+            function = self.source if self.is_source else self.lowered
             invocation = Invocation(function, [worlds], tensors, self.scalars, options)
             try:
                 invocation.run()
@@ -146,7 +146,7 @@ class Execution:
         name, kind, size = str(buffer.data.value), kind_of(buffer.dtype), inputs.span(buffer, self.sizes)
         if size * kind.bits // 8 > MOST_BYTES:
             raise Stopped("more memory than allowed")
-        if name in [str(b.data.value) for b in roles(self.written).unread]:
+        if name in [str(b.data.value) for b in roles(self.source).unread]:
             return Tensor(kind, size, lambda seed, numbers: None)
         return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))
 
@@ -184,7 +184,7 @@ def compare(execution: Execution, name: str, seed: int, octets: Octets) -> Resul
 
 def _lost(execution: Execution, name: str, seed: int, indices: Array, expected: Array) -> float:
     """How far rounding moves the elements of a tensor: by the same execution in float64."""
-    exact = Execution(execution.snapshot, execution.as_written, exact=True).invocation.left[name]
+    exact = Execution(execution.snapshot, execution.is_source, exact=True).invocation.left[name]
     elements, values = exact.outcome(seed)
     return _counted(name, indices, values[np.searchsorted(elements, indices)], expected, 0, 0.0).error
 
@@ -210,7 +210,7 @@ def _bound(execution: Execution, kind: Kind) -> float:
     if not kind.is_float:
         return 0.0
     declared = [s.buffer for s in statements(execution.lowered.body) if isinstance(s, Alloc)]
-    kinds = {kind_of(b.dtype) for b in (*execution.written.buffers, *declared)} | {kind}
+    kinds = {kind_of(b.dtype) for b in (*execution.source.buffers, *declared)} | {kind}
     narrow = [k for k in kinds if k.is_float and k.bits > 8] or [kind]
     return ROUNDINGS * max(*map(_step, narrow), *(WITHIN.get(word, 0.0) for word in _words(execution.lowered)))
 
@@ -250,7 +250,7 @@ def on_device(execution: Execution, gpu: GPU, headers: Path) -> Result:
     text = cuda_source.only_blocks(snapshot.cuda, own[-1], execution.blocks)
     module = gpu.module(cuda_source.compiled(text, headers, tuple(snapshot.pass_configs.items())))
     there = execution.invocation.left  # without parameters that the kernel as lowered does not have
-    names = [str(b.data.value) for b in execution.written.buffers if str(b.data.value) in there]
+    names = [str(b.data.value) for b in execution.source.buffers if str(b.data.value) in there]
     results = []
     for seed in SEEDS:
         for name in names:
@@ -324,14 +324,14 @@ def pack(out: Path, paths: list[Path]) -> None:
             archive.writestr(entry, codec.dumps(small), zipfile.ZIP_LZMA)
 
 
-def one(archive: Path, name: str, headers: Path, as_written: bool) -> Result:
+def one(archive: Path, name: str, headers: Path, is_source: bool) -> Result:
     """One kernel of a pack on the CPU and on the GPU."""
     registry.load()
     with zipfile.ZipFile(archive) as files:
         snapshot = codec.loads(files.read(name).decode())
     began = time.monotonic()
     try:
-        found = on_device(Execution(snapshot, as_written), Device(), headers)
+        found = on_device(Execution(snapshot, is_source), Device(), headers)
     except (Stopped, UnusableError, DeviceError) as problem:
         found = Result(f"{type(problem).__name__}: {problem}")
     return replace(found, seconds=round(time.monotonic() - began, 1))

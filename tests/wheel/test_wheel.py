@@ -84,7 +84,7 @@ def test_a_project_is_set_up_approved_and_gated(run: Run, tmp_path: Path) -> Non
     for name, text in (("kernels.py", KERNELS), ("test_kernels.py", TEST)):
         (tmp_path / name).write_text(textwrap.dedent(text))
     assert "already installed" in run("toolchain", "install").stdout
-    assert "1 atomic: 1 proved" in run("init").stdout
+    assert "; 1 atomic proved" in run("init").stdout
     run("golden", "update")
     run("golden", "accept", "--reason", "the first")
     run("golden", "check")

@@ -13,13 +13,12 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from tlcheck.algebra.polynomial import Monomial, Poly, add, as_constant, constant, scale, split_multiples
 from tlcheck.snapshot.dtypes import DType, dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import Scalars, exact, named
 from tlcheck.snapshot.walk import postorder
 
-Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
-Poly = dict[Monomial, int]  # with integer coefficients
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
@@ -31,51 +30,6 @@ MADE = -1_000_000  # uids below are of variables made here
 _RING = named("ring")  # a number that wraps on the way is the same in the end
 BITWISE = named("bits", "shift")
 _DIVISIONS = {name: exact(name, Scalars()) for name in ("floordiv", "floormod", "truncdiv", "truncmod")}
-
-
-def constant(value: int) -> Poly:
-    return {(): value} if value else {}
-
-
-def as_constant(p: Poly) -> int | None:
-    """The value of a polynomial without variables, else None."""
-    if not p:
-        return 0
-    return p.get(()) if len(p) == 1 else None
-
-
-def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
-    """a + factor * b."""
-    out = dict(a)
-    for m, c in b.items():
-        total = out.get(m, 0) + factor * c
-        if total:
-            out[m] = total
-        else:
-            out.pop(m, None)
-    return out
-
-
-def key(p: Poly) -> tuple[tuple[Monomial, int], ...]:
-    """Equal for equal polynomials, and hashable."""
-    return tuple(sorted(p.items()))
-
-
-def scale(p: Poly, factor: int) -> Poly:
-    return {m: c * factor for m, c in p.items()} if factor else {}
-
-
-def split_multiples(p: Poly, c: int) -> tuple[Poly, Poly]:
-    """(q, r) with p = c*q + r, the constant of r in [0, c)."""
-    whole: Poly = {}
-    rest: Poly = {}
-    for m, v in p.items():
-        q, r = divmod(v, c) if not m or v % c == 0 else (0, v)
-        if q:
-            whole[m] = q
-        if r:
-            rest[m] = r
-    return whole, rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +123,14 @@ class Algebra:
         known = self._memo.get(expr)
         if known is None:
             if self._depth == DEEP:  # a sum of thousands of terms: its parts first
-                return self._in_turn(expr)
+                # the normal form of an expression, made of those of its parts from the innermost on
+                self._depth = 0
+                try:
+                    for part in postorder([expr]):
+                        found = self.poly(part)
+                finally:
+                    self._depth = DEEP
+                return found
             self._depth += 1
             try:
                 exact = self._normalize(expr)
@@ -193,16 +154,6 @@ class Algebra:
             return p
         return self._opaque("wrap", dtype_of(dtype).name, [p], (least, most))
 
-    def _in_turn(self, expr: Expr) -> Poly:
-        """The normal form of an expression, made of those of its parts from the innermost on."""
-        self._depth = 0
-        try:
-            for part in postorder([expr]):
-                found = self.poly(part)
-        finally:
-            self._depth = DEEP
-        return found
-
     def instantiate(self, expr: Expr, values: Mapping[int, Poly]) -> Poly:
         """The normal form of an expression with polynomials for some of its variables."""
         memo, kept = self._memo, self.values
@@ -217,7 +168,10 @@ class Algebra:
         if op == "int":
             return constant(int(e.value or 0))
         if op == "var":
-            return self._variable(e)
+            bound = self.bindings.get(e.uid)
+            if bound is not None:
+                return self.poly(bound)
+            return self.variable(self.names.get(e.uid, e.uid))
         if op == "cast":
             return self._cast(e)
         if op in _RING:
@@ -244,7 +198,18 @@ class Algebra:
             content = self.read(e)
             return self._opaque("address", content.root, [content.element], UNBOUNDED)
         if e.value in BITWISE and dtype_of(e.dtype).is_integral:
-            return self._bitwise(e, [self.poly(a) for a in e.args])
+            # an operation on bits: of numbers below 2^n it is one itself, shifts excepted
+            args = [self.poly(a) for a in e.args]
+            name, dtype = str(e.value), dtype_of(e.dtype)
+            if name == "bitwise_not" and dtype.name != "uint64":
+                return add(constant(-1 if dtype.kind == "int" else whole_numbers(dtype.name)[1]), args[0], -1)
+            bounds = [self.bounds(a) for a in args]
+            if name == "shift_left":
+                return self._held(self._opaque(name, "", args, _shifted(bounds[0], bounds[1], dtype.bits)), e.dtype)
+            highs = [high for low, high in bounds if low is not None and low >= 0 and high is not None]
+            known = len(highs) == len(args) and name != "shift_right"
+            range_ = (0, (1 << max(highs).bit_length()) - 1) if known else UNBOUNDED
+            return self._opaque(name, "", args, range_)
         return self._unseen("call", e)
 
     def _unseen(self, op: str, e: Expr) -> Poly:
@@ -261,7 +226,13 @@ class Algebra:
         if keeps(source.name, target.name):
             return self.poly(e.args[0])
         if source.kind == "float" and target.kind in ("int", "uint"):
-            return self._whole(e.args[0], target)
+            # a float without its fraction: the same number in all types that have it, in others their nearest
+            whole = self._opaque("cast", "whole", [self.poly(e.args[0])], UNBOUNDED, "int64")
+            if target.bits == 64:
+                return whole
+            least, most = whole_numbers(target.name)
+            self.fits += [add(whole, constant(least), -1), add(constant(most), whole, -1)]
+            return self._opaque("clip", target.name, [whole], _range_of(target), target.name)
         if not (source.is_integral and target.is_integral):
             return self._unseen("cast", e)
         value = self.poly(e.args[0])
@@ -270,15 +241,6 @@ class Algebra:
         if target.kind == "bool":
             return self._opaque("ne", "", [value, {}], (0, 1))
         return self._opaque("wrap", target.name, [value], _range_of(target), target.name)
-
-    def _whole(self, e: Expr, target: DType) -> Poly:
-        """A float without its fraction: the same number in all types that have it, in others their nearest."""
-        whole = self._opaque("cast", "whole", [self.poly(e)], UNBOUNDED, "int64")
-        if target.bits == 64:
-            return whole
-        least, most = whole_numbers(target.name)
-        self.fits += [add(whole, constant(least), -1), add(constant(most), whole, -1)]
-        return self._opaque("clip", target.name, [whole], _range_of(target), target.name)
 
     def _fits(self, p: Poly, target: DType) -> bool:
         """Whether a type has all values of a polynomial. Sizes are taken to fit types of indices."""
@@ -291,12 +253,6 @@ class Algebra:
         """Whether all that memory holds of a polynomial is of types whose values another one has."""
         inside = [self.atoms[n] for m in p for n in m]
         return all(keeps(a.holds, dtype) if a.holds else all(self._is_held(q, dtype) for q in a.args) for a in inside)
-
-    def _variable(self, e: Expr) -> Poly:
-        bound = self.bindings.get(e.uid)
-        if bound is not None:
-            return self.poly(bound)
-        return self.variable(self.names.get(e.uid, e.uid))
 
     def variable(self, uid: int) -> Poly:
         """The polynomial of a variable given by its uid."""
@@ -352,19 +308,6 @@ class Algebra:
         )
         first, second = sorted((a, b), key=lambda p: sorted(p.items()))
         return self._opaque(op, "", [first, second], range_)
-
-    def _bitwise(self, e: Expr, args: list[Poly]) -> Poly:
-        """An operation on bits: of numbers below 2^n it is one itself, shifts excepted."""
-        name, dtype = str(e.value), dtype_of(e.dtype)
-        if name == "bitwise_not" and dtype.name != "uint64":
-            return add(constant(-1 if dtype.kind == "int" else whole_numbers(dtype.name)[1]), args[0], -1)
-        bounds = [self.bounds(a) for a in args]
-        if name == "shift_left":
-            return self._held(self._opaque(name, "", args, _shifted(bounds[0], bounds[1], dtype.bits)), e.dtype)
-        highs = [high for low, high in bounds if low is not None and low >= 0 and high is not None]
-        known = len(highs) == len(args) and name != "shift_right"
-        range_ = (0, (1 << max(highs).bit_length()) - 1) if known else UNBOUNDED
-        return self._opaque(name, "", args, range_)
 
     def floordiv(self, p: Poly, c: int) -> Poly:
         """floor(p / c) for c > 0: what c divides leaves the quotient, the rest stays inside."""

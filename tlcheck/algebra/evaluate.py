@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, Atom, Poly
+from tlcheck.algebra.algebra import Algebra, Atom
+from tlcheck.algebra.polynomial import Poly
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import dtype_of, whole_numbers
 from tlcheck.snapshot.operators import OPERATORS, exact, wrapped

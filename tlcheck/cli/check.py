@@ -61,16 +61,16 @@ def run(args: argparse.Namespace) -> int:
     except NoDeviceError as missing:
         return without_device(missing)
     code = interruption.code(exit_code(found.results, strict=options.strict))
-    target.write("check", _writers(found, code, wrong_only=args.quiet))
+    target.write("check", _writers(found, code, wrong_only=args.quiet, verbose=args.verbose))
     if args.verbose:
         show_traces(found.results)
     return code
 
 
-def _writers(found: Checked, code: int, *, wrong_only: bool) -> Mapping[str, Writer]:
+def _writers(found: Checked, code: int, *, wrong_only: bool, verbose: bool) -> Mapping[str, Writer]:
     results, notes = list(found.results), list(found.notes)
     return {
-        "text": lambda file: check_text.write(console(file), results, notes, wrong_only=wrong_only),
+        "text": lambda file: check_text.write(console(file), results, notes, wrong_only=wrong_only, verbose=verbose),
         "html": lambda file: shared.put(file, _page(found, code)),
         "json": lambda file: shared.put(file, check_json.render(results, notes, code)),
         **shared.writers(lambda: document_of(results, notes, code)),

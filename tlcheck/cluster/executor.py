@@ -120,14 +120,24 @@ class ClusterExecutor:
         """Of `JobExecutor`. Raises UsageError for a toolchain that no node can have."""
         while self._tasks or len(self._placement):
             if self._stopping:
-                yield from self._interrupted()
+                # every job that has no answer, as interrupted
+                jobs = [job for task in self._tasks.values() for job in task.jobs]
+                jobs += self._placement.empty()
+                self.__exit__()
+                for job in jobs:
+                    yield job.work.job, Answer(None, interrupted("start"), 0.0, 0.0, "")
                 return
             self._look()
             self._submit()
             with suppress(Empty):
                 ended = self._ended.get(timeout=_TICK)
                 if isinstance(ended, _Candidate):
-                    self._joins(ended)
+                    # a node that has answered counts
+                    self._candidates.discard(ended.node)
+                    if ended.installed.exception() is None:
+                        self._processors[ended.node] = ended.processors
+                        self._wanting.add(ended.node)
+                        self._placement.joins(ended.node, ended.installed.result())
                 elif ended in self._tasks:
                     yield from self._answers(self._tasks.pop(ended))
 
@@ -151,14 +161,6 @@ class ClusterExecutor:
         self._candidates.add(node)
         candidate = _Candidate(node, processors, self._nodes.joins(node, processors))
         candidate.installed.add_done_callback(lambda _: self._ended.put(candidate))
-
-    def _joins(self, candidate: _Candidate) -> None:
-        """Count on a node, if it has answered."""
-        self._candidates.discard(candidate.node)
-        if candidate.installed.exception() is None:
-            self._processors[candidate.node] = candidate.processors
-            self._wanting.add(candidate.node)
-            self._placement.joins(candidate.node, candidate.installed.result())
 
     def _leaves(self, node: str) -> None:
         """Count on a node no more; its orders end with errors."""
@@ -249,14 +251,6 @@ class ClusterExecutor:
         for job in task.jobs:
             self._placement.add(job)
         self._wanting.update(self._processors)
-
-    def _interrupted(self) -> Iterator[tuple[Job, Answer]]:
-        """Every job that has no answer, as interrupted."""
-        jobs = [job for task in self._tasks.values() for job in task.jobs]
-        jobs += self._placement.empty()
-        self.__exit__()
-        for job in jobs:
-            yield job.work.job, Answer(None, interrupted("start"), 0.0, 0.0, "")
 
 
 def _recipe(worker: Worker) -> Recipe:

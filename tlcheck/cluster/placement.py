@@ -108,7 +108,16 @@ class Placement(Generic[Work]):
         if chosen is None:
             return None
         self._using[chosen].add(node)
-        return self._longest(self._waiting[chosen])
+        waiting = self._waiting[chosen]
+        while True:
+            key, number, job = heapq.heappop(waiting)
+            alike = self._alike[job.toolchain, job.alike]
+            if number not in alike:
+                continue
+            seconds = self._took.get(job.what)
+            if seconds is None or job.awaited or key != -math.inf:
+                return self._taken(job.toolchain, alike, number)
+            heapq.heappush(waiting, (-seconds, number, job))
 
     def _new(self, node: str, left: Mapping[str, int]) -> str | None:
         """A toolchain for the node to begin with: the one of which most is left for each node that has it."""
@@ -129,17 +138,6 @@ class Placement(Generic[Work]):
         """Some of these."""
         waiting = self._alike[job.toolchain, job.alike]
         return [self._taken(job.toolchain, waiting, number) for number in [*waiting][:most]]
-
-    def _longest(self, waiting: list[tuple[float, int, QueuedJob[Work]]]) -> QueuedJob[Work]:
-        while True:
-            key, number, job = heapq.heappop(waiting)
-            alike = self._alike[job.toolchain, job.alike]
-            if number not in alike:
-                continue
-            seconds = self._took.get(job.what)
-            if seconds is None or job.awaited or key != -math.inf:
-                return self._taken(job.toolchain, alike, number)
-            heapq.heappush(waiting, (-seconds, number, job))
 
     def _taken(self, toolchain: str, waiting: dict[int, QueuedJob[Work]], number: int) -> QueuedJob[Work]:
         self._left[toolchain] -= 1

@@ -168,6 +168,9 @@ class Observer:
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
 
+    def wait_uncommitted(self, mask: Mask) -> None:
+        """Active threads wait for groups of copies, and those that they have begun are in none yet."""
+
     # ---- memory
 
     def allocated(self, root: int, memory: Cells | Pages) -> None:

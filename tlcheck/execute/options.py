@@ -30,7 +30,7 @@ class Options:
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
-    cleared: the memory of a block begins as zeros.
+    cleared: the allocations of a block that begin as zeros, by number; None for all.
     partial: T.sync_threads in a branch counts the threads that take it.
     """
 
@@ -53,7 +53,7 @@ class Options:
     printed: bool = False
     alike: bool = False
     chance: bool = False
-    cleared: bool = False
+    cleared: frozenset[int] | None = frozenset()
     partial: bool = False
 
     @property

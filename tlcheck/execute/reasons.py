@@ -28,11 +28,14 @@ class BudgetSpent(Stopped):
 
 
 class SourceIllegal(Stopped):
-    """The source itself does what the machine forbids, on all inputs tried: `illegal`, in this block."""
+    """The source itself does what the machine forbids, on all inputs tried: `illegal`, in this block.
 
-    def __init__(self, text: str, illegal: Illegal, block: tuple[int, int, int]) -> None:
+    hangs: whether the lowered kernel comes to no end either.
+    """
+
+    def __init__(self, text: str, illegal: Illegal, block: tuple[int, int, int], hangs: bool = False) -> None:
         super().__init__(text)
-        self.illegal, self.block = illegal, block
+        self.illegal, self.block, self.hangs = illegal, block, hangs
 
 
 class SourceUnclear(Stopped):

@@ -65,20 +65,17 @@ class Census:
         self.events: list[AccessEvent] = []
         self.functions: set[str] = set()
         for placed in program.statements:
-            self._statement(placed)
+            here = Here(placed, placed.scope)
+            for expr in expressions(placed.stmt):
+                self._visit(expr, here)
+            if isinstance(placed.stmt, Store):
+                self._plain_access(here, WRITE, placed.stmt.buffer, placed.stmt.indices)
 
     def accesses(self) -> tuple[AccessFacts, ...]:
         return tuple(AccessFacts(*key, count) for key, count in sorted(self._accesses.items()))
 
     def instructions(self) -> tuple[InstructionFacts, ...]:
         return tuple(InstructionFacts(name, count) for name, count in sorted(self._instructions.items()))
-
-    def _statement(self, placed: Placed) -> None:
-        here = Here(placed, placed.scope)
-        for expr in expressions(placed.stmt):
-            self._visit(expr, here)
-        if isinstance(placed.stmt, Store):
-            self._plain_access(here, WRITE, placed.stmt.buffer, placed.stmt.indices)
 
     def _visit(self, e: Expr, here: Here) -> bool:
         """Count what is in `e`; whether that is anything."""

@@ -36,11 +36,7 @@ def changes(before: Facts, after: Facts) -> tuple[Change, ...]:
         *wait_changes(before, after),
         *_function_changes(before, after),
     ]
-    return _joined(found)
-
-
-def _joined(found: list[Change]) -> tuple[Change, ...]:
-    """The same change of several buffers is one."""
+    # the same change of several buffers is one
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in found:
         groups.setdefault((change.kind, change.before, change.after, change.detail), []).append(change)

@@ -20,7 +20,7 @@ def access_changes(before: Facts, after: Facts, *operations: str) -> Iterator[Ch
         if key[0] not in known and before.release != after.release:
             continue
         one, other = old.get(key, []), new.get(key, [])
-        if key[1] == "write" and _space(one or other) == "shared" and not (one and other):
+        if key[1] == "write" and (one or other)[0].space == "shared" and not (one and other):
             continue  # by a bulk copy: the tensor in global memory that it reads tells
         change = _rewritten(*key, _profile(one), _profile(other))
         if change is not None:
@@ -33,10 +33,6 @@ def _by_buffer(facts: Facts, operations: tuple[str, ...]) -> dict[tuple[str, str
         if access.operation in operations:
             found[access.buffer, access.operation].append(access)
     return found
-
-
-def _space(accesses: list[AccessFacts]) -> str:
-    return accesses[0].space
 
 
 def _profile(accesses: list[AccessFacts]) -> dict[str, Count]:

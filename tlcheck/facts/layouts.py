@@ -40,8 +40,21 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
     shape = [e.value if isinstance(e.value, int) else 0 for e in layout.input_shape]
     if not all(shape):
         return LayoutFacts(root, annotated, "permuted", _digest(text.encode()), text)
-    first = _passed_through(layout)
-    points = _points(shape, first)
+    # leading dimensions that stay in front as they are: the versions of a pipelined buffer are among them
+    first = 0
+    pairs = zip(layout.vars[:-1], layout.index, strict=False)
+    for var, index in pairs:
+        if index is not var and not (index.op == "var" and index.uid == var.uid):
+            break
+        first += 1
+    sizes = [1 if n < first else extent for n, extent in enumerate(shape)]
+    while prod(sizes) > _POINTS:
+        largest = max(range(len(sizes)), key=lambda n: (sizes[n], n))
+        sizes[largest] = -(-sizes[largest] // 2)
+    rank = len(sizes)
+    points = [
+        np.arange(n, dtype=np.int64).reshape([-1 if d == p else 1 for d in range(rank)]) for p, n in enumerate(sizes)
+    ]
     found, seen = IndexMap(layout, shape, points), np.broadcast_shapes(*(np.shape(a) for a in points))
     if layout.thread is not None:
         return _fragment(
@@ -53,29 +66,6 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
     offset = _spread(place, seen)
     kind = _kind(offset, points[first:], shape[first:], dtype_of(dtype).bytes)
     return LayoutFacts(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
-
-
-def _passed_through(layout: ir.Layout) -> int:
-    """Leading dimensions that stay in front as they are: the versions of a pipelined buffer are among them."""
-    number = 0
-    pairs = zip(layout.vars[:-1], layout.index, strict=False)
-    for var, index in pairs:
-        if index is not var and not (index.op == "var" and index.uid == var.uid):
-            break
-        number += 1
-    return number
-
-
-def _points(shape: Sequence[int], first: int) -> list[Array]:
-    """For each dimension the indices that are looked at, along an array dimension of its own; 0 of the first ones."""
-    sizes = [1 if n < first else extent for n, extent in enumerate(shape)]
-    while prod(sizes) > _POINTS:
-        largest = max(range(len(sizes)), key=lambda n: (sizes[n], n))
-        sizes[largest] = -(-sizes[largest] // 2)
-    rank = len(sizes)
-    return [
-        np.arange(n, dtype=np.int64).reshape([-1 if d == p else 1 for d in range(rank)]) for p, n in enumerate(sizes)
-    ]
 
 
 def _kind(offset: Array, points: Sequence[Array], shape: Sequence[int], size: float) -> str:

@@ -21,16 +21,12 @@ def barrier_changes(before: Facts, after: Facts) -> Iterator[Change]:
     fewer = [key for key in sorted(old.keys() & new.keys()) if not old[key].count.same(new[key].count)]
     if fewer and not (gone or come):
         detail = ", ".join(f"{n[0]} {n[1]}: {old[n].count} -> {new[n].count} times" for n in fewer)
-        yield Change("barrier count", "kernel", "barriers", _direction(old, new), detail)
+        one, other = (sum(s.count.number for s in side.values()) for side in (old, new))
+        yield Change("barrier count", "kernel", "barriers", "more often" if other > one else "less often", detail)
 
 
 def _places(syncs: list[Sync]) -> str:
     return ", ".join(f"{sync.place}{sync.name.removeprefix(BARRIER)}" for sync in syncs)
-
-
-def _direction(old: dict[tuple[str, str], Sync], new: dict[tuple[str, str], Sync]) -> str:
-    one, other = (sum(s.count.number for s in side.values()) for side in (old, new))
-    return "more often" if other > one else "less often"
 
 
 def wait_changes(before: Facts, after: Facts) -> Iterator[Change]:

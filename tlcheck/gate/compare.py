@@ -42,11 +42,18 @@ def _static_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: 
     if before.facts is None or after.facts is None:
         yield from _failures(before, after)
     elif one_toolchain and before.digest != after.digest:
-        yield _not_deterministic(before, after)
+        assert before.facts is not None
+        assert after.facts is not None
+        first = next((change.words for change in changes(before.facts, after.facts)), "only the text of the IR differs")
+        words = f"not deterministic: lowered twice with one toolchain, it differs ({first})"
+        yield Outcome("changed", "not deterministic", "", "not deterministic", words, line=after.line)
     else:
         yield from _checked(before, after)
         yield from _facts(before, after)
-        yield from _seconds(before, after)
+        old, new = before.seconds, after.seconds
+        if old and new >= old * _SLOWER and new - old >= _SECONDS:
+            words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
+            yield Outcome("slower-risk", "lowering time", "", "lowering takes much longer", words, line=after.line)
         compiled = compile_outcomes(before.compiled, after.compiled, after.line)
         yield from (_supported(outcome, outcome.subject, before, after) for outcome in compiled)
 
@@ -133,21 +140,6 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
         yield _supported(found, guards, before, after)
 
 
-def _seconds(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
-    old, new = before.seconds, after.seconds
-    if old and new >= old * _SLOWER and new - old >= _SECONDS:
-        words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
-        yield Outcome("slower-risk", "lowering time", "", "lowering takes much longer", words, line=after.line)
-
-
-def _not_deterministic(before: LoweredSide, after: LoweredSide) -> Outcome:
-    assert before.facts is not None
-    assert after.facts is not None
-    first = next((change.words for change in changes(before.facts, after.facts)), "only the text of the IR differs")
-    words = f"not deterministic: lowered twice with one toolchain, it differs ({first})"
-    return Outcome("changed", "not deterministic", "", "not deterministic", words, line=after.line)
-
-
 def _said(failure: Failure) -> str:
     """What failed, and for what is run also where: the line of an error in a compiler says less."""
     plain = failure.kind in ("exception", _UNSEEN)
@@ -170,7 +162,15 @@ def compile_outcomes(before: CompiledCuda | None, after: CompiledCuda | None, li
     if before is None or after is None:
         return
     if before.error or after.error:
-        yield from _errors(before, after, line)
+        if before.error and after.error:
+            words = f"nvcc, with both toolchains: {after.error}"
+            yield Outcome(FAILS_IN_BOTH, "compile", "", "does not compile", words, line=line)
+        elif after.error:
+            words = f"the generated CUDA no longer compiles: {after.error}"
+            yield Outcome("broken", "compile", "compiles", "does not compile", words, line=line)
+        else:
+            words = f"the generated CUDA compiles now; before: {before.error}"
+            yield Outcome("fixed", "compile", "does not compile", "compiles", words, line=line)
         return
     if before.spills != after.spills:
         klass, more = ("slower-risk", "more") if after.spills > before.spills else ("changed", "fewer")
@@ -178,18 +178,6 @@ def compile_outcomes(before: CompiledCuda | None, after: CompiledCuda | None, li
         yield Outcome(klass, "spills", "", f"{more} spills", words, line=line)
     yield from _amount("ptxas registers", before.registers, after.registers, line)
     yield from _amount("ptxas shared memory", before.shared, after.shared, line)
-
-
-def _errors(before: CompiledCuda, after: CompiledCuda, line: int) -> Iterator[Outcome]:
-    if before.error and after.error:
-        words = f"nvcc, with both toolchains: {after.error}"
-        yield Outcome(FAILS_IN_BOTH, "compile", "", "does not compile", words, line=line)
-    elif after.error:
-        words = f"the generated CUDA no longer compiles: {after.error}"
-        yield Outcome("broken", "compile", "compiles", "does not compile", words, line=line)
-    else:
-        words = f"the generated CUDA compiles now; before: {before.error}"
-        yield Outcome("fixed", "compile", "does not compile", "compiles", words, line=line)
 
 
 def _amount(kind: str, old: int, new: int, line: int) -> Iterator[Outcome]:

@@ -108,15 +108,9 @@ def _first(
     """The pass after the last one at which both are equal."""
     if old[-1] == new[-1]:
         return None
-    equal = [place for place in range(len(pairs)) if _same(pairs, place, old, new)]
+    reached = [_reached(pairs, place) for place in range(len(pairs))]
+    equal = [place for place, (i, j) in enumerate(reached) if old[i] == new[j]]
     return pairs[equal[-1] + 1] if equal else pairs[0]
-
-
-def _same(
-    pairs: Sequence[PassPair], place: int, old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]]
-) -> bool:
-    i, j = _reached(pairs, place)
-    return old[i] == new[j]
 
 
 def _difference(

@@ -133,13 +133,9 @@ def _pairs(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_
     groups: dict[object, tuple[list[LoweredSide], list[LoweredSide]]] = {}
     for number, kernels in enumerate((old, new)):
         for kernel in kernels:
-            groups.setdefault(_call(kernel), ([], []))[number].append(kernel)
+            groups.setdefault(call_of(kernel.result.run.name, kernel.result.run.args), ([], []))[number].append(kernel)
     for before, after in groups.values():
         yield from zip(before, after, strict=True) if len(before) == len(after) else _aligned(before, after)
-
-
-def _call(kernel: LoweredSide) -> tuple[object, ...]:
-    return call_of(kernel.result.run.name, kernel.result.run.args)
 
 
 def call_of(name: str, args: Mapping[str, str]) -> tuple[object, ...]:

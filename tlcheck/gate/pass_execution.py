@@ -7,7 +7,7 @@ right and the first after which it is wrong is said with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.diagnosis import diagnose
@@ -65,7 +65,9 @@ class ExecutedPasses:
         self._final = execute(snapshot, self._request)
         usual = claims_of(snapshot, diagnose(snapshot, request, found), request)
         alone = claims_of(snapshot, diagnose(snapshot, self._request, self._final), self._request)
-        self.claims = _worse(usual, alone)
+        # the claims of the usual blocks, and in the place of each what is refuted of it in fewer of them
+        refuted = {(claim.kind, claim.buffer): claim for claim in alone if claim.verdict == REFUTED}
+        self.claims = [refuted.get((c.kind, c.buffer), c) if c.verdict != REFUTED else c for c in usual]
         self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
         self._executed: list[int] = []  # after which passes the kernel was executed
 
@@ -163,12 +165,6 @@ class ExecutedPasses:
         if not found.statements[1]:
             return _undecided(stopped)
         return PassState("wrong" if any(self._is_of(r, claim) for r in found.races) else "right")
-
-
-def _worse(usual: Sequence[Claim], alone: Sequence[Claim]) -> list[Claim]:
-    """The claims of the usual blocks, and in the place of each what is refuted of it in fewer of them."""
-    refuted = {(claim.kind, claim.buffer): claim for claim in alone if claim.verdict == REFUTED}
-    return [refuted.get((c.kind, c.buffer), c) if c.verdict != REFUTED else c for c in usual]
 
 
 def _undecided(reason: str) -> PassState:

@@ -29,7 +29,15 @@ def align(a: TextDocument, b: TextDocument) -> list[int]:
         for gap in _gaps(pairs, whole):
             _Gap(left, right, pairs, to_the_end=number >= _OF_LINES).match(gap)
     for gap in _gaps(pairs, whole):
-        _pair_alike(a, b, pairs, gap)
+        # statements of one kind that have enough words in common are one statement, changed
+        kinds: dict[object, int] = {}
+        left = [_number(kinds, _kind(a.keys[place])) for place in range(gap[0], gap[1])]
+        right = [_number(kinds, _kind(b.keys[place])) for place in range(gap[2], gap[3])]
+        found = [-1] * len(left)
+        _Gap(left, right, found, to_the_end=True).match((0, len(left), 0, len(right)))
+        for place, other in enumerate(found):
+            if other >= 0 and _are_alike(a.keys[gap[0] + place], b.keys[gap[2] + other]):
+                pairs[gap[0] + place] = gap[2] + other
     return pairs
 
 
@@ -85,7 +93,13 @@ class _Gap:
             inner = self._trimmed(waiting.pop())
             if inner[0] == inner[1] or inner[2] == inner[3]:
                 continue
-            anchors = self._anchors(inner)
+            # lines whose key occurs once on either side, as many as are in order
+            a, a_end, b, b_end = inner
+            once_left = _once(self._left, a, a_end)
+            once_right = _once(self._right, b, b_end)
+            anchors = _in_order(
+                sorted((place, once_right[key]) for key, place in once_left.items() if key in once_right)
+            )
             if anchors:
                 waiting += self._between(inner, anchors)
             else:
@@ -101,13 +115,6 @@ class _Gap:
             a_end, b_end = a_end - 1, b_end - 1
             self._pairs[a_end] = b_end
         return a, a_end, b, b_end
-
-    def _anchors(self, gap: Range) -> list[tuple[int, int]]:
-        """Lines whose key occurs once on either side, as many as are in order."""
-        a, a_end, b, b_end = gap
-        once_left = _once(self._left, a, a_end)
-        once_right = _once(self._right, b, b_end)
-        return _in_order(sorted((place, once_right[key]) for key, place in once_left.items() if key in once_right))
 
     def _between(self, gap: Range, anchors: Sequence[tuple[int, int]]) -> list[Range]:
         a, a_end, b, b_end = gap
@@ -195,18 +202,6 @@ def _way_back(trace: Sequence[Mapping[int, int]], x: int, y: int) -> list[tuple[
             found.append((x, y))
         x, y = from_x, from_x - from_k
     return found[::-1]
-
-
-def _pair_alike(a: TextDocument, b: TextDocument, pairs: list[int], gap: Range) -> None:
-    """Statements of one kind that have enough words in common are one statement, changed."""
-    kinds: dict[object, int] = {}
-    left = [_number(kinds, _kind(a.keys[place])) for place in range(gap[0], gap[1])]
-    right = [_number(kinds, _kind(b.keys[place])) for place in range(gap[2], gap[3])]
-    found = [-1] * len(left)
-    _Gap(left, right, found, to_the_end=True).match((0, len(left), 0, len(right)))
-    for place, other in enumerate(found):
-        if other >= 0 and _are_alike(a.keys[gap[0] + place], b.keys[gap[2] + other]):
-            pairs[gap[0] + place] = gap[2] + other
 
 
 def _kind(key: str) -> str:

@@ -95,9 +95,10 @@ def compare_goldens(before: Golden, after: Golden) -> GoldenComparison:
     header = dict.fromkeys(word for a, b in parsed.values() for word in _header_words(a.header, b.header))
     diffs = {name: compare_texts(a.lines, b.lines) for name, (a, b) in parsed.items()}
     renamed = {old: new for diff in reversed(diffs.values()) for old, new in diff.renamed.items()}
+    one, other = _facts(before, renamed), _facts(after, {})
     return GoldenComparison(
         tuple(header),
-        _changes(before, after, renamed),
+        () if one is None or other is None else changes(one, other),
         {name: diff for name, diff in diffs.items() if diff.verdict != SAME},
         (*_missing(ours, theirs, "no longer recorded"), *_missing(theirs, ours, "recorded only now")),
     )
@@ -106,11 +107,6 @@ def compare_goldens(before: Golden, after: Golden) -> GoldenComparison:
 def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> Iterable[str]:
     """Checkpoints that only one side has; a `source` is no difference, since older snapshots have none."""
     return (f"checkpoint {name}: {what}" for name in these if name not in those and name != Checkpoint.SOURCE)
-
-
-def _changes(before: Golden, after: Golden, renamed: Mapping[str, str]) -> tuple[Change, ...]:
-    one, other = _facts(before, renamed), _facts(after, {})
-    return () if one is None or other is None else changes(one, other)
 
 
 def _facts(golden: Golden, renamed: Mapping[str, str]) -> Facts | None:

@@ -128,26 +128,26 @@ class _Simplified(ast.NodeTransformer):
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return _IndexSum(node.value)
         if isinstance(node, ast.BinOp):
-            return self._operation(node)
+            left, right = self.sum_of(node.left), self.sum_of(node.right)
+            match node.op:
+                case ast.Add():
+                    return left.add(right)
+                case ast.Sub():
+                    return left.add(right, -1)
+                case ast.Mult() if not right.terms:
+                    return _IndexSum().add(left, right.constant)
+                case ast.Mult() if not left.terms:
+                    return _IndexSum().add(right, left.constant)
+                case ast.Mod() if not right.terms and right.constant > 0:
+                    return _modulo(left, right.constant)
+                case ast.FloorDiv() if not right.terms and right.constant > 0:
+                    quotient, rest = left.split(right.constant)
+                    if rest.is_below(right.constant):
+                        return quotient
+                    return quotient.add(_atom(ast.BinOp(rest.node(), ast.FloorDiv(), ast.Constant(right.constant))))
+            return _atom(ast.BinOp(left.node(), node.op, right.node()))
         found: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
         return _atom(found)
-
-    def _operation(self, node: ast.BinOp) -> _IndexSum:
-        left, right = self.sum_of(node.left), self.sum_of(node.right)
-        match node.op:
-            case ast.Add():
-                return left.add(right)
-            case ast.Sub():
-                return left.add(right, -1)
-            case ast.Mult() if not right.terms:
-                return _IndexSum().add(left, right.constant)
-            case ast.Mult() if not left.terms:
-                return _IndexSum().add(right, left.constant)
-            case ast.Mod() if not right.terms and right.constant > 0:
-                return _modulo(left, right.constant)
-            case ast.FloorDiv() if not right.terms and right.constant > 0:
-                return _divided(left, right.constant)
-        return _atom(ast.BinOp(left.node(), node.op, right.node()))
 
 
 def _modulo(value: _IndexSum, by: int) -> _IndexSum:
@@ -169,10 +169,3 @@ def _without_modulo(value: _IndexSum, by: int) -> _IndexSum:
         else:
             found = found.add(_atom(atom), factor)
     return found.split(by)[1]
-
-
-def _divided(value: _IndexSum, by: int) -> _IndexSum:
-    quotient, rest = value.split(by)
-    if rest.is_below(by):
-        return quotient
-    return quotient.add(_atom(ast.BinOp(rest.node(), ast.FloorDiv(), ast.Constant(by))))

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tlcheck import exits
 from tlcheck.golden.comparison import GoldenComparison, compare_goldens
-from tlcheck.golden.entry import Golden, Key
+from tlcheck.golden.entry import Key
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.store import Contents
 
@@ -44,26 +44,18 @@ def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] 
         message = recorded.failure.message if recorded.failure else ""
         return State(key, NOT_LOWERED, message, expected=recorded.expected)
     if key not in contents.goldens:
-        return _unapproved(key, recorded.golden.digest, contents, waiting)
+        # of what has no approved golden
+        rejected = contents.approvals.rejected.get(str(key))
+        if rejected is not None and rejected.hash == recorded.golden.digest:
+            return State(key, REJECTED, f"by {rejected.who} on {rejected.when[:10]}: {rejected.reason}")
+        if waiting.get(key) == recorded.golden.digest:
+            return State(key, WAITING, "it is recorded, and nobody has accepted it yet")
+        gone = str(key) in contents.approvals.approved
+        return State(key, MISSING, "it was approved, and its files are gone" if gone else "nothing is approved yet")
     if problem := contents.problem(key):
         return State(key, UNUSABLE, problem)
-    return _compared(key, contents.goldens[key], recorded.golden)
-
-
-def _unapproved(key: Key, digest: str, contents: Contents, waiting: Mapping[Key, str]) -> State:
-    """Of what has no approved golden."""
-    rejected = contents.approvals.rejected.get(str(key))
-    if rejected is not None and rejected.hash == digest:
-        return State(key, REJECTED, f"by {rejected.who} on {rejected.when[:10]}: {rejected.reason}")
-    if waiting.get(key) == digest:
-        return State(key, WAITING, "it is recorded, and nobody has accepted it yet")
-    gone = str(key) in contents.approvals.approved
-    return State(key, MISSING, "it was approved, and its files are gone" if gone else "nothing is approved yet")
-
-
-def _compared(key: Key, approved: Golden, now: Golden) -> State:
     try:
-        comparison = compare_goldens(approved, now)
+        comparison = compare_goldens(contents.goldens[key], recorded.golden)
     except ValueError as error:  # approved, but by a tlcheck whose facts are unlike those of this one
         return State(key, UNUSABLE, f"corrupt: {error}; update and review it")
     return State(key, SAME if comparison.is_same else CHANGED, comparison=comparison)

@@ -64,21 +64,6 @@ def document(lines: Sequence[str]) -> TextDocument:
     for form, depth in zip(forms, depths, strict=True):
         scopes.read(form, depth)
     shapes = _cached(lambda key: _NUMBER.sub("0", key))
-    return TextDocument(
-        tuple(lines),
-        texts,
-        forms,
-        depths,
-        _parents(depths),
-        tuple(scopes.keys),
-        tuple([shapes(key) for key in scopes.keys]),
-        tuple(scopes.refs),
-        tuple(scopes.declared),
-        tuple(scopes.owners),
-    )
-
-
-def _parents(depths: Sequence[int]) -> tuple[int, ...]:
     parents = [-1] * len(depths)
     open_lines: list[int] = []
     for place, depth in enumerate(depths):
@@ -86,7 +71,18 @@ def _parents(depths: Sequence[int]) -> tuple[int, ...]:
             open_lines.pop()
         parents[place] = open_lines[-1] if open_lines else -1
         open_lines.append(place)
-    return tuple(parents)
+    return TextDocument(
+        tuple(lines),
+        texts,
+        forms,
+        depths,
+        tuple(parents),
+        tuple(scopes.keys),
+        tuple([shapes(key) for key in scopes.keys]),
+        tuple(scopes.refs),
+        tuple(scopes.declared),
+        tuple(scopes.owners),
+    )
 
 
 def _cached(function: Callable[[str], str]) -> Callable[[str], str]:

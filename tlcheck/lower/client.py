@@ -44,13 +44,16 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class DeclaredCase:
-    """A case as its file declares it. args: as text, for people; targets: archs. inputs: whether it has its own."""
+    """A case as its file declares it. args: as text, for people; targets: archs. inputs, reference: whether it has its
+    own.
+    """
 
     name: str
     args: Mapping[str, str]
     targets: tuple[str, ...]
     expects: tuple[Expect, ...]
     inputs: bool = False
+    reference: bool = False
 
 
 @dataclass(frozen=True)

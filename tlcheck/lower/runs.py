@@ -28,8 +28,8 @@ class Run:
 
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
     versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
-    reports. has_inputs: whether the case declares inputs of its own. said: the words of the user's command line that
-    any other command about it needs.
+    reports. has_inputs, has_reference: whether the case declares its own. said: the words of the user's command line
+    that any other command about it needs.
     """
 
     file: str
@@ -42,6 +42,7 @@ class Run:
     position: Position = ()
     has_inputs: bool = False
     said: tuple[str, ...] = ()
+    has_reference: bool = False
 
     @property
     def case(self) -> str:

@@ -191,13 +191,10 @@ class _Lowering:
                     yield from self._with_inputs(self._lowered(run, done), job, done)
                 case _Inputs(key), _:
                     yield from self._inputs.ended(key, done, stopped=self._session.stopped)
-            self._count()
-
-    def _count(self) -> None:
-        """Say how many runs there are, once, when all files are imported and all scripts run."""
-        if self._runs and not any(isinstance(purpose, (_Import, Script)) for purpose in self._under_way.values()):
-            self._watcher.total(self._runs)
-            self._runs = 0
+            # say how many runs there are, once, when all files are imported and all scripts run
+            if self._runs and not any(isinstance(purpose, (_Import, Script)) for purpose in self._under_way.values()):
+                self._watcher.total(self._runs)
+                self._runs = 0
 
     def _ask(self, asked: _ToolchainWork, *wanted: tuple[Job, _Purpose], whole: bool = True) -> None:
         self._under_way.update({job.number: purpose for job, purpose in wanted})
@@ -281,7 +278,15 @@ class _Lowering:
         if len(asked.found) < len(asked.selections):
             return
         for place, selection in asked.selections.items():
-            _require(selection, asked.found[place][0])
+            # raises UsageError where the user named something that is not there
+            found = asked.found[place][0]
+            if found.failure is not None:
+                if found.failure.kind == "usage":
+                    raise UsageError(f"{selection.path}: {found.failure.message}")
+            elif not found.cases and not selection.found:
+                kernels = ", ".join(f"{selection.path}::{name}" for name in found.kernels)
+                hint = f"; name a kernel: {kernels}" if kernels else " and no kernel"
+                raise UsageError(f"{selection.path} declares no case{hint}")
         wanted = [run for place in asked.selections for run in self._runs_in(asked, place)]
         self._runs += len(wanted)
         self._ask(asked, *((self._lowering(run), run) for run in wanted))
@@ -316,7 +321,7 @@ class _Lowering:
                 if selection.only is not None and (case.name, target) not in selection.only:
                     continue
                 position = (*run.position, place, number)
-                own = case.expects, position, case.inputs, run.said
+                own = case.expects, position, case.inputs, run.said, case.reference
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:
@@ -366,14 +371,3 @@ class _Lowering:
             "timeout": settings.timeout,
             "number": next(self._numbers),
         }
-
-
-def _require(selection: Selection, found: Discovered) -> None:
-    """Raises UsageError where the user named something that is not there."""
-    if found.failure is not None:
-        if found.failure.kind == "usage":
-            raise UsageError(f"{selection.path}: {found.failure.message}")
-    elif not found.cases and not selection.found:
-        kernels = ", ".join(f"{selection.path}::{name}" for name in found.kernels)
-        hint = f"; name a kernel: {kernels}" if kernels else " and no kernel"
-        raise UsageError(f"{selection.path} declares no case{hint}")

@@ -13,7 +13,7 @@ from tlcheck.page.tags import claim_tags, in_pipeline, pass_tags, remarks_of, re
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import commit_of
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import summary_in_words
+from tlcheck.verdicts.summary import summary_in_words
 
 _TONES = {CLEAN: GOOD, FOUND: BAD, USAGE: BAD, NOT_CHECKED: WARN}
 

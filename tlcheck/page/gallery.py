@@ -10,7 +10,7 @@ import numpy as np
 from tlcheck.page.picture import OFFSET, Mark, Picture, picture
 from tlcheck.program.atomics import atomics
 from tlcheck.program.layouts import layouts
-from tlcheck.program.walk import Program, walk
+from tlcheck.program.walk import walk
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
 from tlcheck.targets.lookup import warp_of
@@ -59,18 +59,14 @@ def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
     buffers: dict[str, Buffer] = {}
     for program in programs:
         buffers = {**program.buffers, **buffers}
-    return Gallery(layouts(*programs), buffers, claims, _widths(list(found.values())), warp_of(snapshot.target))
-
-
-def _widths(programs: Sequence[Program]) -> Mapping[str, int]:
-    """Elements that one vector instruction adds, at most, by the name of the buffer that it adds to."""
+    # elements that one vector instruction adds, at most, by the name of the buffer that it adds to
     widths: dict[str, int] = {}
-    for program in programs:
+    for program in list(found.values()):
         for site in atomics(program).sites:
             name = site.target.buffer.name
             if site.width in _VECTORS:
                 widths[name] = max(widths.get(name, 0), site.width)
-    return widths
+    return Gallery(layouts(*programs), buffers, claims, widths, warp_of(snapshot.target))
 
 
 def _addition(claim: Claim) -> Addition | None:

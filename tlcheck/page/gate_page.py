@@ -41,23 +41,21 @@ def gate_page(gate: Gate) -> Page:
 def _entry(compared: LoweredPair, sides: tuple[str, str]) -> Entry:
     old, new = (_snapshot(side) for side in (compared.before, compared.after))
     verdicts = result_tags(compared.after.result) if compared.after is not None else []
-    tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
+    tags = [*(Tag(klass, _TONES.get(klass, BAD)) for klass in compared.classes), *verdicts]
     evidence = evidence_in_words(compared)
     words = [*map(_words, compared.outcomes), *([f"on the device: {evidence}"] if evidence else [])]
     claims = claim_tags(compared.after.result) if compared.after is not None else {}
     remarks = list(_remarks(compared, sides[0]))
     views = list(_views(old, new, sides))
-    plates = _plates(compared.before, old, compared.after, new)
+    # pictures of both sides, once where they are equal
+    then, now = _drawn(compared.before, old), _drawn(compared.after, new)
+    plates = [_plate(name, then.get(name), now.get(name)) for name in dict.fromkeys((*now, *then))]
     return Entry(compared.file, compared.name, compared.target, tags, words, remarks, views, plates, claims)
 
 
 def _snapshot(side: LoweredSide | None) -> Snapshot | None:
     path: Path | None = side.snapshot if side is not None else None
     return read_snapshot(path) if path is not None else None
-
-
-def _tag(klass: str) -> Tag:
-    return Tag(klass, _TONES.get(klass, BAD))
 
 
 def _words(outcome: Outcome) -> str:
@@ -93,14 +91,6 @@ def _views(old: Snapshot | None, new: Snapshot | None, sides: tuple[str, str]) -
         else:
             lines, side = (before[name], sides[0]) if name in before else (after[name], sides[1])
             yield View(name, lines, note=f"only with {side}", syntax=syntax)
-
-
-def _plates(
-    before: LoweredSide | None, old: Snapshot | None, after: LoweredSide | None, new: Snapshot | None
-) -> list[Plate]:
-    """Pictures of both sides, once where they are equal."""
-    then, now = _drawn(before, old), _drawn(after, new)
-    return [_plate(name, then.get(name), now.get(name)) for name in dict.fromkeys((*now, *then))]
 
 
 def _drawn(side: LoweredSide | None, snapshot: Snapshot | None) -> Mapping[str, Plate]:

@@ -12,8 +12,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, as_constant, unread
+from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Values
+from tlcheck.algebra.polynomial import as_constant
 from tlcheck.page.colours import by_bank, by_place, by_thread
 from tlcheck.program.layouts import IndexMap
 from tlcheck.snapshot.dtypes import dtype_of

@@ -88,7 +88,11 @@ def compile_kernels(
         place = Path(folder)
         for _ in range(_ROUNDS):
             (place / "probes.cu").write_text(source(set(errors)))
-            told = _front(place, headers, arch)
+            # nvcc to PTX; some versions read it with ptxas too, whose complaints are heard later
+            options = [f"-std={headers.standard}", f"-arch={arch_of(arch)}", "-w", "-Xcudafe", "--error_limit=1000000"]
+            includes = [f"-I{p}" for p in headers.includes]
+            command = [str(nvcc()), *options, *includes, "-ptx", "--keep", "probes.cu"]
+            told = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False).stderr.strip()
             refused = {
                 other: error for kernel, error in front_errors(told, first_line).items() for other in family(kernel)
             }
@@ -101,14 +105,6 @@ def compile_kernels(
         text = ptx.read_text()
         errors.update(_assemble(place, text, arch))
         return Compiled(text, errors)
-
-
-def _front(place: Path, headers: Headers, arch: int) -> str:
-    """nvcc to PTX, and what it said. Some versions read the PTX with ptxas too: its complaints are heard later."""
-    options = [f"-std={headers.standard}", f"-arch={arch_of(arch)}", "-w", "-Xcudafe", "--error_limit=1000000"]
-    includes = [f"-I{p}" for p in headers.includes]
-    command = [str(nvcc()), *options, *includes, "-ptx", "--keep", "probes.cu"]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False).stderr.strip()
 
 
 def _assemble(place: Path, text: str, arch: int) -> dict[int, str]:

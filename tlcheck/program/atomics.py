@@ -108,7 +108,14 @@ def atomics(
         for expr in expressions(placed.stmt):
             for call, scope in _atomic_calls(expr, placed.scope, without):
                 if not atomic_name(call):
-                    plain.append(_plain(program, call, placed.stmt))
+                    name, (address, *others) = _called(call)
+                    found = _is_plain(call)
+                    assert found is not None
+                    value = others.pop(0) if found[1] == "store" and others else call
+                    order = _order(others[0]) if others else None
+                    plain.append(
+                        PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, placed.stmt)
+                    )
                     continue
                 site = _site(program, call, scope, placed, descriptors or {})
                 if site is None:
@@ -157,20 +164,17 @@ def _is_plain(e: Expr) -> re.Match[str] | None:
     return _PLAIN.match(name.lower()) if args else None
 
 
-def _plain(program: Program, call: Expr, stmt: Stmt) -> PlainAtomic:
-    name, (address, *others) = _called(call)
-    found = _is_plain(call)
-    assert found is not None
-    value = others.pop(0) if found[1] == "store" and others else call
-    order = _order(others[0]) if others else None
-    return PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, stmt)
-
-
 def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
     """Atomic calls in expr; the branches of an if_then_else are guarded, and those of a select, which is `?:` in CUDA.
     Equal lanes of a vector call it each for itself. `without`: expressions known to hold none.
     """
-    _note_without(expr, without)
+    # add to `without` what holds no atomics in expr
+    holding: set[Expr] = set()
+    for e in postorder([expr], without):
+        if _is_found(e) or (holding and any(arg in holding for arg in e.args)):
+            holding.add(e)
+        else:
+            without.add(e)
     stack = [(expr, scope)]
     while stack:
         e, around = stack.pop()
@@ -185,16 +189,6 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
                 lanes = Expr("int", "int32", value=dtype_of(e.dtype).lanes)
                 inside = around.within(Axis(_EQUAL_LANE, Expr("int", "int32", value=0), lanes, "vectorized"))
             stack.append((e.args[position], inside))
-
-
-def _note_without(expr: Expr, without: set[Expr]) -> None:
-    """Add to `without` what holds no atomics in expr."""
-    holding: set[Expr] = set()
-    for e in postorder([expr], without):
-        if _is_found(e) or (holding and any(arg in holding for arg in e.args)):
-            holding.add(e)
-        else:
-            without.add(e)
 
 
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:

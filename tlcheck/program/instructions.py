@@ -45,7 +45,9 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
     """How the device does the atomic of a site whose destination lies in `scope`."""
     if site.tile:
         return Instruction()
-    if _is_short(site):
+    # a vector atomic is given one value
+    single = not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1
+    if site.width > 1 and not site.tma and single:
         return Instruction(missing=f"is given one value for {site.width} lanes")
     call = library_call(site, scope)
     if call.operation == "box" and call.destination != call.value:
@@ -89,12 +91,6 @@ def library_call(site: Site, scope: str) -> LibraryCall:
     return LibraryCall(
         site.operation, site.target.dtype, value, site.width, pointer, site.order or 0, site.returns, shared
     )
-
-
-def _is_short(site: Site) -> bool:
-    """Whether a vector atomic is given one value."""
-    single = not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1
-    return site.width > 1 and not site.tma and single
 
 
 def _elements(size: int, dtype: str) -> int:

@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, FragmentTable, Poly, add, as_constant, constant, unread
-from tlcheck.algebra.evaluate import Array, Evaluator, Values
+from tlcheck.algebra.algebra import Algebra, FragmentTable, unread
+from tlcheck.algebra.evaluate import Evaluator, Values
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 
@@ -129,7 +130,11 @@ def fragment_table(layout: Layout) -> FragmentTable | None:
     """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share
     a register.
     """
-    logical = _constants(layout.input_shape)
+    # the extents of a shape; None where one is not constant
+    algebra = Algebra(unread)
+    sizes = [as_constant(algebra.poly(extent)) for extent in layout.input_shape]
+    known = [size for size in sizes if size is not None]
+    logical = known if len(known) == len(sizes) else None
     if layout.thread is None or logical is None:
         return None
     shape = [*logical, *([] if layout.replica is None else [layout.replicas])]
@@ -141,10 +146,6 @@ def fragment_table(layout: Layout) -> FragmentTable | None:
     if offset is None:
         return None
     local, thread = (np.broadcast_to(values, shape) for values in (offset, found(layout.thread)))
-    return _inverse(local, thread, logical)
-
-
-def _inverse(local: Array, thread: Array, logical: Sequence[int]) -> FragmentTable | None:
     numbers = np.arange(prod(logical), dtype=np.int64).reshape([*logical, *([1] * (local.ndim - len(logical)))])
     numbers = np.broadcast_to(numbers, local.shape)
     registers, threads = int(local.max()) + 1, int(thread.max()) + 1
@@ -157,21 +158,13 @@ def _inverse(local: Array, thread: Array, logical: Sequence[int]) -> FragmentTab
     return FragmentTable(registers, threads, elements)
 
 
-def _constants(shape: Sequence[Expr]) -> list[int] | None:
-    """The extents of a shape; None where one is not constant."""
-    algebra = Algebra(unread)
-    sizes = [as_constant(algebra.poly(extent)) for extent in shape]
-    known = [size for size in sizes if size is not None]
-    return known if len(known) == len(sizes) else None
-
-
 def clash(layout: Layout) -> Clash | None:
     """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause
     any, and
     are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
     algebra = Algebra(unread)
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
-    through = [u for u in through if sum(1 for e in layout.index if _uses(algebra, e, u)) == 1]
+    through = [u for u in through if sum(1 for e in layout.index if u in algebra.variables(algebra.poly(e))) == 1]
     pairs = zip(layout.vars, layout.input_shape, strict=True)
     sizes = [1 if var.uid in through else as_constant(algebra.poly(extent)) for var, extent in pairs]
     shape = [size for size in sizes if size is not None]
@@ -187,7 +180,3 @@ def clash(layout: Layout) -> Clash | None:
         return None
     one, other = (np.unravel_index(int(p), shape) for p in np.flatnonzero(offsets == place)[:2])
     return tuple(map(int, one)), tuple(map(int, other)), place
-
-
-def _uses(algebra: Algebra, e: Expr, uid: int) -> bool:
-    return uid in algebra.variables(algebra.poly(e))

@@ -35,7 +35,11 @@ def first_threads(program: Program) -> dict[str, int]:
         return {}
     found: dict[str, int] = {}
     for placed, first in firsts:
-        for root in _touched(program, placed):
+        loads = [e for value in expressions(placed.stmt) for e in subexpressions(value) if e.op == "load"]
+        buffers = [e.buffer for e in loads if e.buffer is not None]
+        if isinstance(placed.stmt, Store):
+            buffers.append(placed.stmt.buffer)
+        for root in {program.roots.of(b.data) for b in buffers}:
             found[root] = min(first, found.get(root, first))
     return {root: first for root, first in found.items() if first}
 
@@ -43,14 +47,6 @@ def first_threads(program: Program) -> dict[str, int]:
 def _first_thread(placed: Placed) -> int:
     uids = {a.var.uid for a in placed.scope.axes if a.tag == "threadIdx.x"}
     return narrowed(placed.scope.guards, lambda e: e.uid in uids, 0, 0)[0] if placed.scope.guards else 0
-
-
-def _touched(program: Program, placed: Placed) -> set[str]:
-    loads = [e for value in expressions(placed.stmt) for e in subexpressions(value) if e.op == "load"]
-    buffers = [e.buffer for e in loads if e.buffer is not None]
-    if isinstance(placed.stmt, Store):
-        buffers.append(placed.stmt.buffer)
-    return {program.roots.of(b.data) for b in buffers}
 
 
 def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:

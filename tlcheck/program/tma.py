@@ -75,10 +75,6 @@ def bulk(program: Program, call: Expr, known: Mapping[str, Expr]) -> Bulk | None
     if first.op == "var":
         root = str(first.value).removesuffix("_desc")
         return _boxed(program, call, known[root], root) if root in known else None
-    return _contiguous(program, call)
-
-
-def _contiguous(program: Program, call: Expr) -> Bulk | None:
     source, target = _flat(program, call.args[0]), _flat(program, call.args[1])
     size = call.args[2].value
     if source is None or target is None or not isinstance(size, int):

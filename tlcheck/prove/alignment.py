@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant
 from tlcheck.program.atomics import Pointer
 from tlcheck.program.tma import LANE
 from tlcheck.prove.contents import reads
@@ -19,7 +20,13 @@ MAX_OUTER = 1 << 20
 def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     """Whether lane 0 of each instruction has the alignment that it needs. Raises UndecidedError."""
     if footprint.site.tma:
-        return _begins_a_unit(algebra, footprint)
+        # a box of TMA has to begin at one of the 16-byte units of a row
+        unit = 16 * 8 // dtype_of(footprint.site.target.dtype).bits
+        if _multiple(algebra, footprint, footprint.start, unit):
+            return True
+        raise UndecidedError(
+            "the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops"
+        )
     if footprint.site.width == 1:
         return True
     destination, source = footprint.site.aligned
@@ -28,14 +35,6 @@ def aligned(algebra: Algebra, footprint: Footprint) -> bool:
         heads.append((footprint.leaves[0].element, source))
     lane = algebra.variable(LANE)
     return all(_multiple(algebra, footprint, add(address, lane, -1), width) for address, width in heads)
-
-
-def _begins_a_unit(algebra: Algebra, footprint: Footprint) -> bool:
-    """Whether a box of TMA begins at one of the 16-byte units of a row. Raises UndecidedError where it does not."""
-    unit = 16 * 8 // dtype_of(footprint.site.target.dtype).bits
-    if _multiple(algebra, footprint, footprint.start, unit):
-        return True
-    raise UndecidedError("the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops")
 
 
 def loads_vector(footprint: Footprint) -> bool:
@@ -75,7 +74,10 @@ def _residues(algebra: Algebra, outside: Poly, width: int, what: str) -> set[int
     for uid in sorted(algebra.variables(rest)):
         low, high = algebra.ranges.get(uid, (None, None))
         if low is None or high is None:
-            if _divides(algebra, rest, width):
+            # the prover may show it of an outer half of unknown size
+            from tlcheck.prove import proofs
+
+            if proofs.divisible(algebra, rest, width):
                 return {0}
             raise UndecidedError(f"{what} depends on a size known only when the kernel runs")
         space.append(Dimension(uid, low, high - low + 1))
@@ -94,10 +96,3 @@ def _holds(algebra: Algebra, footprint: Footprint, inside: Poly, width: int, res
         if np.any(np.asarray(evaluate(inside) + residue) % width != 0):
             return False
     return True
-
-
-def _divides(algebra: Algebra, rest: Poly, width: int) -> bool:
-    """Whether the prover shows that an outer half of unknown size is a multiple of the width."""
-    from tlcheck.prove import proofs
-
-    return proofs.divisible(algebra, rest, width)

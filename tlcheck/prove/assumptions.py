@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import lcm
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, scale
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomial import Poly, add, scale
 from tlcheck.program.atomics import is_atomic, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.signatures.table import destinations
@@ -46,20 +47,16 @@ def assume(algebra: Algebra, program: Program, multiples: bool) -> None:
         for uid, factor in _factors(conditions).items():
             if uid not in algebra.values:
                 algebra.values[uid] = _multiple(algebra, uid, factor)
-        _equate(algebra, conditions)
-
-
-def _equate(algebra: Algebra, conditions: Iterable[Expr]) -> None:
-    """Put what a size is in terms of others in its place: `n == 2 * m`."""
-    for condition in conditions:
-        if condition.op == "eq":
-            gap = add(algebra.poly(condition.args[0]), algebra.poly(condition.args[1]), -1)
-            sizes = _linear(algebra, gap)
-            chosen = next((u for u, c in sizes.items() if abs(c) == 1 and len(sizes) > 1 and u > 0), None)
-            if chosen is not None:
-                factor = -sizes[chosen]
-                algebra.values[chosen] = scale(add(gap, algebra.variable(chosen), factor), factor)
-                algebra.forget()
+        # put what a size is in terms of others in its place: `n == 2 * m`
+        for condition in conditions:
+            if condition.op == "eq":
+                gap = add(algebra.poly(condition.args[0]), algebra.poly(condition.args[1]), -1)
+                sizes = _linear(algebra, gap)
+                chosen = next((u for u, c in sizes.items() if abs(c) == 1 and len(sizes) > 1 and u > 0), None)
+                if chosen is not None:
+                    factor = -sizes[chosen]
+                    algebra.values[chosen] = scale(add(gap, algebra.variable(chosen), factor), factor)
+                    algebra.forget()
 
 
 def nearest(algebra: Algebra, program: Program) -> Callable[[int, int], int]:

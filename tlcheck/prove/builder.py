@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from tlcheck.algebra.algebra import Algebra, Content, Poly, add, as_constant, constant
+from tlcheck.algebra.algebra import Algebra, Content
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, Site, pointer
 from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
 from tlcheck.program.tma import LANE
@@ -196,13 +197,10 @@ class _Frame:
         if found is None:
             raise UnreadableError(f"an address is not understood ({e.value})")
         leaf = self.leaf(Load(found.root, found.buffer, found.indices))
-        return Content(leaf.root, leaf.element, leaf.thread, leaf.table, self._type(leaf.root, found.dtype))
-
-    def _type(self, root: str, dtype: str) -> str:
-        """The type of what a load finds: what the kernel declares as booleans is read as bytes where it is lowered."""
-        declared = self.b.memory.declared.get(root)
-        is_bool = declared is not None and dtype_of(declared.dtype).kind == "bool" and dtype_of(dtype).bits == 8
-        return "bool" if is_bool else ""
+        # what the kernel declares as booleans is read as bytes where it is lowered
+        declared = self.b.memory.declared.get(leaf.root)
+        is_bool = declared is not None and dtype_of(declared.dtype).kind == "bool" and dtype_of(found.dtype).bits == 8
+        return Content(leaf.root, leaf.element, leaf.thread, leaf.table, "bool" if is_bool else "")
 
     def require_known(self, footprint: Footprint) -> None:
         """Raises UnreadableError where anything depends on a variable that is neither enumerated nor kept symbolic."""
@@ -232,19 +230,16 @@ class _Frame:
             return Leaf(load.root, scope, offset, thread, table)
         offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
         if self.b.private and scope.startswith("local") and scope != "local.fragment":
-            return Leaf(load.root, scope, offset, self._own_thread())
+            # A number for each thread
+            total: Poly = {}
+            for axis in self.site.scope.axes:
+                if axis.kind == "thread" and axis.tag in TAGS:
+                    dimension = (axis.tag[-1] > "x") + (axis.tag[-1] > "y")
+                    total = add(total, self.algebra.variable(TAGS[axis.tag]), 1 << (10 * dimension))
+            return Leaf(load.root, scope, offset, total)
         if self.b.logical and LANE not in self.algebra.variables(*indices):
             (self.perhaps if self._at_times else self.reads).extend(inside)
         return Leaf(load.root, scope, self._in_one_version(load, offset))
-
-    def _own_thread(self) -> Poly:
-        """A number for each thread."""
-        total: Poly = {}
-        for axis in self.site.scope.axes:
-            if axis.kind == "thread" and axis.tag in TAGS:
-                dimension = (axis.tag[-1] > "x") + (axis.tag[-1] > "y")
-                total = add(total, self.algebra.variable(TAGS[axis.tag]), 1 << (10 * dimension))
-        return total
 
     def _in_one_version(self, load: Load, offset: Poly) -> Poly:
         """The offset within one version of a shared buffer that a pipeline keeps several of: which is a matter of

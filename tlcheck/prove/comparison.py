@@ -19,8 +19,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
+from tlcheck.algebra.polynomial import Poly, add, constant, key
 from tlcheck.prove.contents import reads, reads_in_steps
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
@@ -45,24 +46,18 @@ def same(
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
     if not outer.alike([*left, *right]):
-        return _same_sequence(outer, left, right)
+        # Sites that differ by block or iteration (a peeled or shifted loop): the bases of all of these are compared as
+        # multisets. Contents that are tried tell sums of what memory holds apart, but not its quotients.
+        if any(reads_in_steps(outer.algebra, base) for part in (*left, *right) for base in part.outside):
+            raise UndecidedError("the addresses of its sites differ, and are quotients of what memory holds")
+        if any(reads(outer.algebra, gate) for gate in outer.gates.outside):
+            raise UndecidedError("the addresses of its sites differ, and memory says which of them run")
+        return outer.bases_of(left) == outer.bases_of(right)
     lanes = sum(size(p.space) for p in (*left, *right))
     classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
     return known.of(algebra, left, classes) == known.of(algebra, right, classes)
-
-
-def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
-    """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are
-    enumerated once for
-    each site, then the bases of all blocks and iterations are compared as multisets. Contents that are tried tell sums
-    of what memory holds apart, but not its quotients."""
-    if any(reads_in_steps(outer.algebra, base) for part in (*left, *right) for base in part.outside):
-        raise UndecidedError("the addresses of its sites differ, and are quotients of what memory holds")
-    if any(reads(outer.algebra, gate) for gate in outer.gates.outside):
-        raise UndecidedError("the addresses of its sites differ, and memory says which of them run")
-    return outer.bases_of(left) == outer.bases_of(right)
 
 
 class _Outer:
@@ -87,21 +82,19 @@ class _Outer:
         loops = tuple(sorted((uid, key(s), key(e)) for uid, (s, e) in footprint.outer.items()))
         conditions = [*footprint.conditions, *(footprint.inside if bounded else ())]
         gates = tuple(self.gates.add(c, inner) for c in conditions)
-        flags = self._flags(footprint, inner)
+        for flag in (*footprint.flags, *footprint.needed):
+            if not self.algebra.variables(flag) <= inner:
+                raise UndecidedError("a condition on blocks or iterations is not understood")
         keys = tuple(key(b) for b in bases)
-        return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
+        return Part(
+            footprint, target, tuple(leaves), gates, footprint.flags, footprint.space, tuple(bases), keys, loops
+        )
 
     def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:
         halves = self.algebra.factor(poly, inner)
         if halves is None:
             raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
         return halves
-
-    def _flags(self, footprint: Footprint, inner: frozenset[int]) -> tuple[Poly, ...]:
-        for flag in (*footprint.flags, *footprint.needed):
-            if not self.algebra.variables(flag) <= inner:
-                raise UndecidedError("a condition on blocks or iterations is not understood")
-        return footprint.flags
 
     def alike(self, parts: Sequence[Part]) -> bool:
         """Whether all parts have the same outer halves and loops; the prover is asked where sizes are unknown."""

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
+from tlcheck.algebra.algebra import Algebra, Atom
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
+from tlcheck.algebra.polynomial import Poly, add
 from tlcheck.prove.footprints import Footprint
 from tlcheck.snapshot.dtypes import dtype_of
 
@@ -29,7 +30,16 @@ def contents(algebra: Algebra, footprints: Sequence[Footprint]) -> list[Numbers]
     polys = [p for f in footprints for p in _polynomials(f) if reads(algebra, p)]
     if not polys:
         return []
-    parts, atoms = _taken_apart(algebra, polys)
+    # all polynomials and atoms that these are made of, as far as they depend on memory
+    parts, atoms = list(polys), list[Atom]()
+    seen: set[int] = set()
+    for poly in parts:  # which grows
+        for number in {n for m in poly for n in m} - seen:
+            seen.add(number)
+            atom = algebra.atoms[number]
+            if _is_data(algebra, number):
+                atoms.append(atom)
+                parts += [add(atom.args[0], atom.args[1], -1)] if atom.kind in _COMPARED else atom.args
     decisive = sorted({n + step for n in _decisive(algebra, parts) for step in (-1, 0, 1)})
     rare = [n for n in decisive if n not in _SMALL]
     mixed = (*_SMALL, *rare * max(1, len(_SMALL) // max(1, len(rare))))
@@ -107,20 +117,6 @@ def _polynomials(f: Footprint) -> list[Poly]:
     loops = [p for bounds in f.outer.values() for p in bounds]
     elements = [leaf.element for leaf in f.leaves]
     return [f.target, *f.conditions, *f.inside, *f.reads, *f.flags, *f.needed, *elements, *loops]
-
-
-def _taken_apart(algebra: Algebra, polys: Sequence[Poly]) -> tuple[list[Poly], list[Atom]]:
-    """All polynomials and atoms that some polynomials are made of, as far as they depend on memory."""
-    parts, atoms = list(polys), list[Atom]()
-    seen: set[int] = set()
-    for poly in parts:  # which grows
-        for number in {n for m in poly for n in m} - seen:
-            seen.add(number)
-            atom = algebra.atoms[number]
-            if _is_data(algebra, number):
-                atoms.append(atom)
-                parts += [add(atom.args[0], atom.args[1], -1)] if atom.kind in _COMPARED else atom.args
-    return parts, atoms
 
 
 def _decisive(algebra: Algebra, polys: Sequence[Poly]) -> set[int]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
+from tlcheck.algebra.polynomial import Poly
 from tlcheck.prove.fingerprints import Sum
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.lanes import MAX_LANES, Lanes, ReplacedError, enumerate_lanes, pieces
@@ -135,9 +136,10 @@ class _Diagnosis:
             lanes, missing = np.zeros_like(lanes), np.zeros_like(missing)
         source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
         repeated = extra & ~lanes & ~outside & ~source
+        heads = _heads(self.have)
         return FootprintDifference(
             self._count(lanes, vector, meant),
-            self._misaligned(),
+            self._count(heads & self.have.askew, heads, self.have.target),
             self._count(source, None, meant) if not lanes.any() else None,
             self._count(outside, None, meant),
             self._count(repeated, None, meant),
@@ -165,10 +167,6 @@ class _Diagnosis:
         """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
         want, have = _additions(self.want), _additions(self.have)
         return _beyond(have, want), _beyond(want, have)
-
-    def _misaligned(self) -> WrongCount | None:
-        heads = _heads(self.have)
-        return self._count(heads & self.have.askew, heads, self.have.target)
 
     def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> WrongCount | None:
         if not wrong.any():

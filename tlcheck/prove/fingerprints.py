@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Monomial, Poly
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import CHUNK, Dimension, Evaluator, Mask, Values, Words, chunks, mix, text_hash
+from tlcheck.algebra.polynomial import Monomial, Poly
 from tlcheck.prove.footprints import Footprint, Leaf
 
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
@@ -63,12 +64,28 @@ def _sums(
     evaluate: Evaluator, part: Part, shape: tuple[int, ...], classes: Sequence[Mapping[int, int]]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Number of each class, and of its active lanes in one chunk how many and their sum."""
-    mixed = mix(_keys(evaluate, part))
+    # one number for each lane, equal where destination and elements read are
+    with np.errstate(over="ignore"):
+        keys = weigh(_value(evaluate, part.target), 0)
+        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
+            where = _value(evaluate, element)
+            keys = keys + weigh(elements(evaluate, leaf, thread, where), number + 1)
+    mixed = mix(keys)
     gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
     for cut, group in _alike(gates, classes).items():
-        for some in _batches(group, mixed.size if cut else 0):
+        # as many at a time as have about as many lanes as a chunk; all of them if they have none of their own
+        lanes = mixed.size if cut else 0
+        step = max(1, CHUNK // lanes) if lanes else len(group)
+        for some in (group[begin : begin + step] for begin in range(0, len(group), step)):
             passed = [_passed(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
-            found = accumulate(mixed, _active(evaluate, part, passed), shape)
+            # which lanes run: those that pass all gates and have all flags
+            active: bool | Mask = True
+            for mask in (*passed, *(np.not_equal(evaluate(flag), 0) for flag in part.flags)):
+                active = np.logical_and(active, mask)
+            for needed in part.footprint.needed:
+                if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
+                    raise UndecidedError("its value is replaced under a condition that the kernel does not have")
+            found = accumulate(mixed, active, shape)
             yield from zip(some, found if cut else itertools.repeat(found[0]), strict=False)
 
 
@@ -95,12 +112,6 @@ def _alike(gates: Sequence[_Gate], classes: Sequence[Mapping[int, int]]) -> dict
     return groups
 
 
-def _batches(group: Sequence[int], lanes: int) -> Iterator[Sequence[int]]:
-    """As many at a time as have about as many lanes as a chunk; all of them if they have none of their own."""
-    step = max(1, CHUNK // lanes) if lanes else len(group)
-    return (group[begin : begin + step] for begin in range(0, len(group), step))
-
-
 def _passed(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Mask:
     """Which points pass the gate, for each class (the first dimension): where its two parts sum up to 0 or more."""
     outer = np.array([max(each[gate.number], -gate.greatest - 1) for each in classes], dtype=np.int64)
@@ -111,27 +122,6 @@ def _passed(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Mas
 def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
     """The shape that all variables of an environment broadcast to."""
     return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
-
-
-def _active(evaluate: Evaluator, part: Part, passed: Iterable[Mask]) -> bool | Mask:
-    """Which lanes run: those that pass all gates and have all flags."""
-    active: bool | Mask = True
-    for mask in (*passed, *(np.not_equal(evaluate(flag), 0) for flag in part.flags)):
-        active = np.logical_and(active, mask)
-    for needed in part.footprint.needed:
-        if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
-            raise UndecidedError("its value is replaced under a condition that the kernel does not have")
-    return active
-
-
-def _keys(evaluate: Evaluator, part: Part) -> Words:
-    """One number for each lane, equal where destination and elements read are."""
-    with np.errstate(over="ignore"):
-        keys = weigh(_value(evaluate, part.target), 0)
-        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
-            where = _value(evaluate, element)
-            keys = keys + weigh(elements(evaluate, leaf, thread, where), number + 1)
-    return keys
 
 
 def _value(evaluate: Evaluator, factors: Factors) -> Values:

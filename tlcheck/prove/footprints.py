@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tlcheck.algebra.algebra import FragmentTable, Poly
+from tlcheck.algebra.algebra import FragmentTable
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly
 from tlcheck.program.atomics import Site
 from tlcheck.program.layouts import fragment_table
 from tlcheck.snapshot.ir import Buffer, Layout

@@ -11,8 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, key
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant, key
 from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 
@@ -96,22 +97,20 @@ class Gates:
         multiples: dict[int, list[int]] = {}
         alike: dict[object, list[int]] = {}
         for number in open_:
-            atom = self._only_atom(self.outside[number])
+            # the atom of `c * atom`, which is all that an outer half has; None for others
+            ((monomial, _), *more) = self.outside[number].items()
+            atom = None if more or len(monomial) != 1 else monomial[0]
             if atom is not None:
                 multiples.setdefault(atom, []).append(number)
             else:
-                alike.setdefault(_company(number, parts), []).append(number)
+                company = tuple(tuple(sorted(key(inside) for n, inside in part if n == number)) for part in parts)
+                alike.setdefault(company, []).append(number)
         choices = [self._lowest(numbers, gates) for numbers in alike.values()]
         choices += [self._joint(atom, numbers, gates) for atom, numbers in multiples.items()]
         total = prod(len(c) for c in choices)
         if total > MAX_CLASSES:
             raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
         return ({n: v for choice in chosen for n, v in choice.items()} for chosen in product(*choices))
-
-    def _only_atom(self, outside: Poly) -> int | None:
-        """The atom of `c * atom`, which is all that an outer half has; None for others."""
-        ((monomial, _), *more) = outside.items()
-        return None if more or len(monomial) != 1 else monomial[0]
 
     def _lowest(self, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
         """One value for each way in which the lowest of some outer halves can fall, given to all of them."""
@@ -135,11 +134,6 @@ class Gates:
             raise UndecidedError(f"too many ways in which its conditions can hold ({last - first})")
         rows = [tuple(int(np.clip(v * factors[n], *spans[n])) for n in numbers) for v in range(first, last + 1)]
         return [dict(zip(numbers, row, strict=True)) for row in dict.fromkeys(rows)]
-
-
-def _company(number: int, parts: Sequence[Sequence[Gate]]) -> object:
-    """The inner halves that an outer half has in each footprint."""
-    return tuple(tuple(sorted(key(inside) for n, inside in part if n == number)) for part in parts)
 
 
 def unfloored(algebra: Algebra, condition: Poly, inner: frozenset[int]) -> Poly:

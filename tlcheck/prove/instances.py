@@ -8,8 +8,9 @@ from itertools import islice
 
 import numpy as np
 
-from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, add, as_constant, constant, key, unread
+from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, unread
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant, key
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Program
@@ -42,7 +43,9 @@ def refute(c: Comparison) -> FootprintDifference | None:
             require_one_form(intended, actual)
         except (UndecidedError, UnreadableError):
             continue
-        if _divide_iterations(actual):
+        # where the sites' loops differ, what one adds in an iteration may be meant in another
+        loops = [{uid: [*map(key, ends)] for uid, ends in f.outer.items()} for f in actual]
+        if any(each != loops[0] for each in loops):
             continue
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
@@ -56,14 +59,6 @@ def refute(c: Comparison) -> FootprintDifference | None:
                 if found and not _is_authors(algebra, c, actual, found):
                     return found
     return None
-
-
-def _divide_iterations(actual: Sequence[Footprint]) -> bool:
-    """Whether the sites' loops differ: what one adds in an iteration may be meant in another, as where the last
-    iterations stand in a loop of their own.
-    """
-    loops = [{uid: [*map(key, ends)] for uid, ends in f.outer.items()} for f in actual]
-    return any(each != loops[0] for each in loops)
 
 
 def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:

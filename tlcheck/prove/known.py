@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tlcheck.algebra.algebra import Algebra, Atom, FragmentTable, Poly
+from tlcheck.algebra.algebra import Algebra, Atom, FragmentTable
+from tlcheck.algebra.polynomial import Poly
 from tlcheck.prove.fingerprints import Factors, Part, Sum, fingerprints
 
 Classes = Sequence[Mapping[int, int]]

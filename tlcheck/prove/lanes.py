@@ -91,7 +91,11 @@ def pieces(
         for env in chunks(footprint.space, limit):
             evaluate = Evaluator(algebra, {**env, **fixed})
             shape = shape_of(env)
-            active = _active(evaluate, footprint, bounded, shape)
+            active: Mask = np.ones(shape, dtype=np.bool_)
+            for condition in (*footprint.conditions, *(footprint.inside if bounded else ())):
+                active &= _full(evaluate(condition), shape) >= 0
+            for flag in footprint.flags:
+                active &= _full(evaluate(flag), shape) != 0
             if not all(np.all(np.where(active, _full(evaluate(n), shape), 1)) for n in footprint.needed):
                 raise ReplacedError
             places = None if active.all() else np.flatnonzero(active)
@@ -128,15 +132,6 @@ _EMPTY = Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE.astype(np.bool_), _NON
 
 def _full(value: Values, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(np.asarray(value, dtype=np.int64), shape)
-
-
-def _active(evaluate: Evaluator, f: Footprint, bounded: bool, shape: tuple[int, ...]) -> Mask:
-    active: Mask = np.ones(shape, dtype=np.bool_)
-    for condition in (*f.conditions, *(f.inside if bounded else ())):
-        active &= _full(evaluate(condition), shape) >= 0
-    for flag in f.flags:
-        active &= _full(evaluate(flag), shape) != 0
-    return active
 
 
 def _lanes(piece: _Piece, number: int) -> Lanes:

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, add, as_constant, constant, key, unread
+from tlcheck.algebra.algebra import OPAQUE, Algebra, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant, key
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
@@ -88,7 +89,12 @@ class Plan:
         source kernel alone. Raises UnreadableError.
         """
         c = self.comparison
-        names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
+        # sizes and scalar parameters of a function -> those of the intent, by name
+        theirs = {str(v.value): v.uid for v in symbols(c.intent.program)}
+        names = {
+            **self.aliases,
+            **{v.uid: theirs[str(v.value)] for v in symbols(c.stage.program) if str(v.value) in theirs},
+        }
         private = not any(w.tile or any(a.kind == "parallel" for a in w.scope.axes) for w in c.match.source)
         right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names, private)
         algebra.values = {**algebra.values, **(iteration or {})}
@@ -116,12 +122,7 @@ class Plan:
         require_one_launch(algebra, intended, actual)
         if not (self._same(algebra, intended, actual) and all(aligned(algebra, f) for f in actual)):
             return False
-        return self._same_with_any_content(algebra, intended, actual)
-
-    def _same_with_any_content(
-        self, algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
-    ) -> bool:
-        """Whether both sides are the same with each content of memory that keeps the source in bounds."""
+        # they have to be the same with each content of memory that keeps the source in bounds
         for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
             with holding(algebra, salt, numbers):
                 if keeps_bounds(algebra, intended, {}) and not self._same(algebra, intended, actual):
@@ -160,12 +161,8 @@ def require_one_launch(algebra: Algebra, intended: Sequence[Footprint], actual: 
     for uid in {u for f in (*intended, *actual) for u in f.launch}:
         counts = {key(p): p for p in (f.launch.get(uid, constant(1)) for f in (*intended, *actual))}
         first, *others = counts.values()
-        if others and not (_has_variables(algebra, others) and all(_proved_equal(algebra, first, p) for p in others)):
+        if others and not (algebra.variables(*others) and all(_proved_equal(algebra, first, p) for p in others)):
             raise UndecidedError("it is launched with other blocks than in the kernel")
-
-
-def _has_variables(algebra: Algebra, polys: Sequence[Poly]) -> bool:
-    return bool(algebra.variables(*polys))
 
 
 def _proved_equal(algebra: Algebra, a: Poly, b: Poly) -> bool:
@@ -354,9 +351,3 @@ def _never_negative(algebra: Algebra, f: Footprint, p: Poly) -> bool:
     fixed = {u: algebra.ranges.get(u, (0, 0))[0] or 0 for u in algebra.variables(p) - inner}
     env = next(iter(chunks(f.space)))
     return bool(np.all(np.greater_equal(Evaluator(algebra, {**fixed, **env})(p), 0)))
-
-
-def _scalars(program: Program, intent: Program) -> dict[int, int]:
-    """Sizes and scalar parameters of a function -> those of the intent, by name."""
-    theirs = {str(v.value): v.uid for v in symbols(intent)}
-    return {v.uid: theirs[str(v.value)] for v in symbols(program) if str(v.value) in theirs}

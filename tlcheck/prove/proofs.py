@@ -11,14 +11,24 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.polynomial import Poly, add
 
 _BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod"))
 
 
 def equal(algebra: Algebra, a: Poly, b: Poly) -> bool:
     """Whether two polynomials are proved to be equal for all values of their variables."""
-    difference = _without_constants(algebra, add(a, b, -1))
+    # atoms that have one value only are that value: the block's number where there is one block
+    poly = add(a, b, -1)
+    difference: Poly = {}
+    for monomial, coefficient in poly.items():
+        values = {number: algebra.atoms[number].range for number in monomial}
+        known = {number: low for number, (low, high) in values.items() if low is not None and low == high}
+        rest = tuple(number for number in monomial if number not in known)
+        difference = add(
+            difference, {rest: coefficient * prod(known[number] for number in monomial if number in known)}
+        )
     return not difference or _Question(algebra).holds(difference, lambda analyzer, e: analyzer.can_prove(e == 0))
 
 
@@ -26,17 +36,6 @@ def divisible(algebra: Algebra, p: Poly, divisor: int) -> bool:
     """Whether a polynomial is proved to be a multiple of a positive constant."""
     tir = _tvm()[0]
     return _Question(algebra).holds(p, lambda analyzer, e: analyzer.can_prove(tir.floormod(e, divisor) == 0))
-
-
-def _without_constants(algebra: Algebra, poly: Poly) -> Poly:
-    """The polynomial with the value of each atom that has only one: the block's number where there is one block."""
-    found: Poly = {}
-    for monomial, coefficient in poly.items():
-        values = {number: algebra.atoms[number].range for number in monomial}
-        known = {number: low for number, (low, high) in values.items() if low is not None and low == high}
-        rest = tuple(number for number in monomial if number not in known)
-        found = add(found, {rest: coefficient * prod(known[number] for number in monomial if number in known)})
-    return found
 
 
 @cache
@@ -88,20 +87,13 @@ class _Question:
         if atom.kind in _BINARY and len(args) == 2:
             return getattr(self.tir, atom.kind)(*args)
         if number not in self.variables:
-            self.variables[number] = self._variable(number, atom)
+            variable = self.tir.Var(f"v{number}", "int64")
+            low, high = atom.range
+            if low is not None and high is not None:
+                self.analyzer.bind(variable, self.ir.Range(low, high + 1))
+            elif low is not None:
+                # the bound of a size that is known only when the kernel runs
+                bound = _tvm()[1].ConstIntBound
+                self.analyzer.update(variable, bound(low, bound.POS_INF))
+            self.variables[number] = variable
         return self.variables[number]
-
-    def _variable(self, number: int, atom: Atom) -> Any:
-        variable = self.tir.Var(f"v{number}", "int64")
-        low, high = atom.range
-        if low is not None and high is not None:
-            self.analyzer.bind(variable, self.ir.Range(low, high + 1))
-        elif low is not None:
-            self.analyzer.update(variable, _at_least(low))
-        return variable
-
-
-def _at_least(low: int) -> Any:
-    """The bound of a size that is known only when the kernel runs."""
-    bound = _tvm()[1].ConstIntBound
-    return bound(low, bound.POS_INF)

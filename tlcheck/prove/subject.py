@@ -124,7 +124,9 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     starts = first_threads(programs[reference]) if reference in programs else {}
     memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
-    ready = {id(f): _aligned(f, memory, device) for f in found.values()}
+    ready = {
+        id(f): replace(f, sites=tuple(_with_alignment(s, memory, device) for s in f.sites)) for f in found.values()
+    }
     found = {name: ready[id(f)] for name, f in found.items()}
     return PreparedSnapshot(snapshot, programs, found, memory, reference, not_source)
 
@@ -149,11 +151,6 @@ def _what(site: Site) -> tuple[str, str]:
 def device_of(snapshot: Snapshot) -> Device:
     """What a snapshot was lowered for, and by which release."""
     return Device(TARGETS.get(snapshot.target), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
-
-
-def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:
-    """The same sites with the alignment that the device asks for."""
-    return replace(found, sites=tuple(_with_alignment(s, memory, device) for s in found.sites))
 
 
 def _with_alignment(site: Site, memory: Memory, device: Device) -> Site:
@@ -202,17 +199,12 @@ def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
         return _PROMOTED
     if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
         return _LOST
-    return _narrowed(program, device)
-
-
-def _narrowed(program: Program, device: Device) -> str:
-    """Why floats of 16 bits are others in CUDA, or none at all; empty where nothing says so."""
     if device.target is not None and device.target.kind != "cuda":
         return ""
-    found = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
-    if not found:
+    halves = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
+    if not halves:
         return ""
-    words, refused = found[0]
+    words, refused = halves[0]
     return f"nvcc refuses {words}" if refused else f"CUTLASS cuts off what {words} would round"
 
 
@@ -238,14 +230,9 @@ def _calls_on(program: Program, root: str) -> set[str]:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
                 adds = e.op == "call" and e.value not in _READS and not is_copy(e)
-                if adds and any(_points(program, a, root) for a in destinations(e)):
+                if adds and any(a.op != "load" and _names(program, a, root) for a in destinations(e)):
                     found.add(str(e.value))
     return found
-
-
-def _points(program: Program, e: Expr, root: str) -> bool:
-    """Whether an argument is a pointer into the root (a load is none, unless its address is taken)."""
-    return e.op != "load" and _names(program, e, root)
 
 
 def _names(program: Program, e: Expr, root: str) -> bool:

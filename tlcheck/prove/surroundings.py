@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Site
 from tlcheck.program.threads import OPPOSITE, ORDER, narrowed
 from tlcheck.program.tma import LANE
@@ -52,9 +53,22 @@ class Surroundings:
         for axis in self.site.scope.axes:
             self._axis(axis, once)
         if self.site.tile:
-            self._region()
+            # the elements of a tile, one variable for each dimension longer than 1
+            for number, extent in enumerate(self.site.target.extents):
+                size = as_constant(self.algebra.poly(extent))
+                if size is None:
+                    raise UnreadableError("its tile's extent is not a constant")
+                uid = -200 - number
+                self.algebra.ranges[uid] = (0, size - 1)
+                self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
+                if size == 1:
+                    self.algebra.values[uid] = {}
+                else:
+                    self.space.append(Dimension(uid, 0, size))
         if self.site.width > 1:
-            self._lane()
+            self.algebra.ranges[LANE] = (0, self.site.width - 1)
+            self.lane = Expr("var", "int32", value="lane", uid=LANE)
+            self.space.append(Dimension(LANE, 0, self.site.width))
         for guard in self.site.scope.guards:
             if not (once and self._on_threads(guard.condition)):
                 self._guard(guard.condition, guard.holds)
@@ -132,30 +146,16 @@ class Surroundings:
         names = self.algebra.names
         return narrowed(self.site.scope.guards, lambda e: names.get(e.uid, e.uid) == uid, low, high)
 
-    def _region(self) -> None:
-        """The elements of a tile, one variable for each dimension longer than 1."""
-        for number, extent in enumerate(self.site.target.extents):
-            size = as_constant(self.algebra.poly(extent))
-            if size is None:
-                raise UnreadableError("its tile's extent is not a constant")
-            uid = -200 - number
-            self.algebra.ranges[uid] = (0, size - 1)
-            self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
-            if size == 1:
-                self.algebra.values[uid] = {}
-            else:
-                self.space.append(Dimension(uid, 0, size))
-
-    def _lane(self) -> None:
-        self.algebra.ranges[LANE] = (0, self.site.width - 1)
-        self.lane = Expr("var", "int32", value="lane", uid=LANE)
-        self.space.append(Dimension(LANE, 0, self.site.width))
-
     def _guard(self, condition: Expr, holds: bool) -> None:
         """A condition as polynomials >= 0 where that is possible, else as a flag."""
         op = condition.op
         if family_of(condition) is ELECTIONS:
-            self._guard(self._elected(condition), holds)
+            # one thread of each group of as many, of the block for 0; which one does not matter
+            zero = Expr("int", "int32", value=0)
+            var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
+            group = condition.args[0]
+            chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
+            self._guard(Expr("eq", "bool", (chosen, zero)), holds)
         elif op == "var" and condition.uid in self.algebra.bindings:
             self._guard(self.algebra.bindings[condition.uid], holds)
         elif op == "not":
@@ -171,14 +171,6 @@ class Surroundings:
                 poly = self.algebra.poly(Expr("not", "bool", (condition,)))
             if as_constant(poly) != 1:
                 self.flags.append(poly)
-
-    def _elected(self, call: Expr) -> Expr:
-        """One thread of each group of as many, of the block for 0; which one does not matter."""
-        zero = Expr("int", "int32", value=0)
-        var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
-        group = call.args[0]
-        chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
-        return Expr("eq", "bool", (chosen, zero))
 
     def _difference(self, op: str, condition: Expr) -> Poly:
         a, b = (self.algebra.poly(x) for x in condition.args)

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content, add, as_constant, constant
+from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content
+from tlcheck.algebra.polynomial import add, as_constant, constant
 from tlcheck.program.atomics import Pointer, is_atomic, pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.roles import WRITE, accesses
@@ -66,23 +67,18 @@ def at_lane(expr: Expr, lane: Expr | None, scope: Scope) -> Expr:
     """One lane of a vector expression: a ramp becomes base + stride * lane, a vector that is held in a variable that
     lane of its value.
     """
-    expr = _with_vectors(expr, scope)
+    # the expression with its variables that hold vectors replaced by what they hold
+    held = {uid: value for uid, value in scope.bindings if dtype_of(value.dtype).lanes > 1}
+    for _ in range(MAX_DEPTH if held else 0):
+        before, expr = expr, substitute([expr], held)[0]
+        if expr is before:
+            break
     if _is_scalar(expr):
         return expr
     made: dict[Expr, Expr] = {}
     for e in postorder([expr]):
         made[e] = e if _is_scalar(e) else _one_lane(e, tuple(made[a] for a in e.args), lane)
     return made[expr]
-
-
-def _with_vectors(expr: Expr, scope: Scope) -> Expr:
-    """The expression with its variables that hold vectors replaced by what they hold."""
-    held = {uid: value for uid, value in scope.bindings if dtype_of(value.dtype).lanes > 1}
-    for _ in range(MAX_DEPTH if held else 0):
-        before, expr = expr, substitute([expr], held)[0]
-        if expr is before:
-            break
-    return expr
 
 
 def _is_scalar(e: Expr) -> bool:
@@ -259,7 +255,10 @@ class _Reading:
         if e.op == "cast":
             return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
         if e.op == "call" and is_atomic(name_of_call(e)):
-            self._note_atomic()
+            # each call of an atomic returns another number, even where two are the same expression
+            if self.has_atomic:
+                raise UnreadableError("its value has more than one number that atomics return")
+            self.has_atomic = True
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
         if _is_arithmetic(e) and e.dtype in _NARROW:  # it is that of float32, rounded: passes may say so
             return _Operator(f"{_CAST}{e.dtype}", (replace(e, dtype="float32"),), False, placed, depth)
@@ -268,12 +267,6 @@ class _Reading:
         if name in _TURNED:
             name, args = _TURNED[name], args[::-1]
         return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
-
-    def _note_atomic(self) -> None:
-        """Each call of an atomic returns another number, even where two are the same expression."""
-        if self.has_atomic:
-            raise UnreadableError("its value has more than one number that atomics return")
-        self.has_atomic = True
 
     def _address(self, e: Expr) -> Part:
         """An address, as an atomic within the value has it."""
@@ -290,7 +283,11 @@ class _Reading:
             elif e.op == "var" and e.uid in self.bound:
                 e, depth = self.bound[e.uid], depth + 1
             elif e.op == "call" and e.value == "sigmoid":
-                e = _logistic(e.args[0])
+                # the sigmoid of a float as TVM writes it out: 1 / (1 + exp(0 - x))
+                x = e.args[0]
+                zero, one = (Expr("float", x.dtype, value=value) for value in (0.0, 1.0))
+                power = Expr("call", x.dtype, (Expr("sub", x.dtype, (zero, x)),), "exp")
+                e = Expr("div", x.dtype, (one, Expr("add", x.dtype, (one, power))))
             elif e.op in ("floordiv", "floormod") and _is_written_out(e):
                 e = _by_c_division(e)
             elif e.op == "let":
@@ -349,13 +346,6 @@ def _mathematical(call: Expr) -> str:
     """The function of floats that a call is, whatever the device's name of it; empty for others."""
     match = _MATH.match(name_of_call(call)) if call.op == "call" else None
     return _OTHERWISE.get(match[1], match[1]) if match else ""
-
-
-def _logistic(x: Expr) -> Expr:
-    """The sigmoid of a float as TVM writes it out: 1 / (1 + exp(0 - x))."""
-    zero, one = (Expr("float", x.dtype, value=value) for value in (0.0, 1.0))
-    power = Expr("call", x.dtype, (Expr("sub", x.dtype, (zero, x)),), "exp")
-    return Expr("div", x.dtype, (one, Expr("add", x.dtype, (one, power))))
 
 
 def _is_written_out(e: Expr) -> bool:

@@ -8,7 +8,7 @@ from tlcheck.lower.runs import line_of
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.rules.pages import pages
-from tlcheck.verdicts.words import summary_in_words
+from tlcheck.verdicts.summary import summary_in_words
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
 _OTHERS = {

@@ -1,216 +1,182 @@
-"""The report for people: a line for each run, a box for each finding, a summary."""
+"""The report for people: a line for each kernel that is fine, a clickable line for each problem, a summary."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
-from rich.box import ROUNDED, Box
-from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from tlcheck.report.console import ENDLESS, OPEN_BOX
-from tlcheck.verdicts.claim import Claim, Excerpt, Finding
-from tlcheck.verdicts.commands import explain_of
+from tlcheck.lower.runs import line_of, near
+from tlcheck.report.console import ENDLESS
+from tlcheck.report.finding_details import details
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.kernels import CheckedKernel, is_clean, kernels_of
+from tlcheck.verdicts.problems import Problem, marked_lines
 from tlcheck.verdicts.results import Result, exit_code
-from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, silence_in_words, summary_in_words
-from tlcheck.witness import Element
+from tlcheck.verdicts.summary import summary_in_words
+from tlcheck.verdicts.words import content_in_words, counts_in_words
 
-_STYLES = {
-    "proved": "green",
-    "agreed": "green",
-    "refuted": "bold red",
-    "undecided": "yellow",
-    "expected": "cyan",
-    "accepted": "cyan",
-}
-_LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line (and of messages), and of the lines around it
+_LINE = 400  # characters shown of a message
+_SHORTEST = 0.05  # seconds that are told
 _NAMED = 3  # of the runs that an interruption left undone
-_WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "agreed", "proved")
+_UNREFERENCED = "no reference: tlcheck compared the compiler with the source, not the source with what you meant"
 
 
-def write(console: Console, results: list[Result], notes: list[str], *, wrong_only: bool = False) -> None:
-    """Print the report. Texts of kernels are no markup. wrong_only: without runs in which all is well."""
-    edges = ROUNDED if console.width < ENDLESS else OPEN_BOX
-    for result in results:
-        if wrong_only and not exit_code([result], strict=True):
+def write(
+    console: Console, results: list[Result], notes: list[str], *, wrong_only: bool = False, verbose: bool = False
+) -> None:
+    """Print the report. wrong_only: without kernels in which all is well. verbose: with every claim, TIR and trace."""
+    left = [result for result in results if result.is_interrupted]
+    for kernel in kernels_of(result for result in results if not result.is_interrupted):
+        if wrong_only and not exit_code(kernel.results, strict=True):
             continue
-        for part in _result(result, edges) if not result.is_interrupted else ():
-            console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
-    for part in _interrupted([result for result in results if result.is_interrupted]):
-        console.print(part, highlight=False, soft_wrap=True)
+        for line in _kernel(console, kernel, verbose):
+            _print(console, line)
+    if not wrong_only:
+        for line in _unreferenced(results):
+            _print(console, line)
+    for line in _interrupted(left):
+        _print(console, line)
     for note in notes:
-        console.print(Text(f"note: {note}", style="yellow"), highlight=False, soft_wrap=True)
-    console.print(Text(summary_in_words(results), style="bold"), highlight=False, soft_wrap=True)
+        _print(console, Text(f"note: {note}", style="yellow"))
+    _print(console, _summary(results))
+
+
+def _print(console: Console, line: Text) -> None:
+    """Texts of kernels are no markup."""
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+def _summary(results: Sequence[Result]) -> Text:
+    """Green where nothing is wrong and nothing is open."""
+    fine = bool(results) and not exit_code(results, strict=True)
+    wrong = exit_code(results, strict=False)
+    return Text(summary_in_words(results), style="bold green" if fine else "bold red" if wrong else "bold yellow")
 
 
 def _interrupted(results: Sequence[Result]) -> Iterator[Text]:
     """Yield all that the user's interruption left undone, in one line however much it is."""
     if results:
-        names = [_name(result) for result in results]
+        names = [f"{result.saved or result.run.case} {result.run.target}".strip() for result in results]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield Text(f"not checked, interrupted: {', '.join(names[:_NAMED])}{more}", style="bold red")
 
 
-def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
-    yield _head(result)
-    for note in result.notes:
-        yield _indented("note", note, "yellow")
-    for claim in result.claims:
-        if claim.verdict == "undecided":
-            yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
-    if why := silence_in_words(result):
-        yield _indented("nothing decided", why, "yellow")
-    yield from _agreed(result)
-    yield from _unexamined(result)
-    yield from _from_intent(result)
-    for claim in result.claims:
-        if claim.finding is not None:
-            yield _box(result, claim, claim.finding, edges)
-    if result.failure is not None:
+def _kernel(console: Console, kernel: CheckedKernel, verbose: bool) -> Iterator[Text]:
+    for words, targets in kernel.clean:
+        taken = kernel.seconds(targets)
+        time = f"  {taken:.1f} s" if taken >= _SHORTEST else ""
+        yield Text.assemble(("ok", "green"), f"  {_name(kernel, targets)}  {words}", (time, "dim"))
+    for problem, targets in kernel.problems:
+        yield from _problem(console, problem, targets)
+        if verbose:
+            yield from _verbose(kernel, problem, console.width)
+        yield Text()
+    for opened, targets in kernel.open:
+        yield Text.assemble(f"{_name(kernel, targets)}  ", (opened.words, "yellow"))
+    for result in kernel.failed:
         yield from _failure(result)
-    for broken in result.broken:
-        yield _indented("unexpectedly fine", broken, "bold red")
+    for note, targets in kernel.notes:
+        yield Text.assemble(f"{_name(kernel, targets)}  ", ("note", "yellow"), f": {note}")
+    for result in kernel.results:
+        yield from (_broken(result, broken) for broken in result.broken)
+        if verbose:
+            yield from _claims(result)
 
 
-def _agreed(result: Result) -> Iterator[Text]:
-    """`agreed: C; order of As, Bs (3 of 64 blocks, 2 inputs)`: what was executed and is as written, in one line."""
-    clean = [claim for claim in result.claims if claim.executed is not None and claim.is_clean]
-    named = {"atomic": "content of additions to ", "output": "", "order": "order of ", "legality": "accesses of "}
-    parts = [
-        f"{before}{', '.join(dict.fromkeys(claim.buffer for claim in clean if claim.kind == kind))}"
-        for kind, before in named.items()
-        if any(claim.kind == kind for claim in clean)
-    ]
-    if parts and clean[0].executed is not None:
-        yield _indented("agreed", f"{'; '.join(parts)} ({clean[0].executed.short})", "green")
+def _name(kernel: CheckedKernel, targets: Sequence[str]) -> str:
+    return "  ".join(part for part in (kernel.name, " ".join(targets)) if part)
 
 
-def _unexamined(result: Result) -> Iterator[Text]:
-    """Yield the atomics of which only the additions are known."""
-    found = [c for c in result.claims if c.kind == "atomic" and c.verdict == "proved" and c.executed is None]
-    if found:
-        yield _indented(
-            "proved", f"{', '.join(dict.fromkeys(c.buffer for c in found))}: {content_in_words(found[0])}", "green"
-        )
+def _problem(console: Console, problem: Problem, targets: Sequence[str]) -> Iterator[Text]:
+    style = "cyan" if problem.excuse else "red"
+    title, blamed = (problem.title, f"bold {style}"), (f"   {problem.blamed_for(targets)}", style)
+    head = Text.assemble((f"{problem.place}: ", "bold"), title, blamed)
+    for number, line in enumerate(head.wrap(console, console.width - 3) if console.width < ENDLESS else [head]):
+        yield Text.assemble("   " if number else "", line)
+    yield from (Text(line, style="bold") for line in marked_lines(problem.marks, min(console.width, 100)))
+    for heading, words in problem.rows:
+        yield from _wrapped(heading, words, console.width)
 
 
-def _from_intent(result: Result) -> Iterator[Text]:
-    """Yield the atomics that are not compared with the kernel as written, and why."""
-    found = [claim for claim in result.claims if claim.not_source]
-    if found:
-        buffers = ", ".join(dict.fromkeys(claim.buffer for claim in found))
-        what = f"{buffers}: compared with the kernel after the first passes, since {found[0].not_source}"
-        yield _indented("intent", what, "yellow")
+def _wrapped(heading: str, text: str, width: int) -> Iterator[Text]:
+    """A row below the first line of a problem; on a terminal its further lines stand below its first."""
+    said = f"{heading}: " if heading else ""
+    lines = text.splitlines() or [""]
+    if width < ENDLESS:
+        lines = [part for line in lines for part in textwrap.wrap(line, max(20, width - 5 - len(said))) or [""]]
+    for number, line in enumerate(lines):
+        yield Text.assemble("   ", (said if not number else " " * len(said), "dim"), line)
 
 
-def _head(result: Result) -> Text:
-    name = _name(result)
-    if result.is_silent:
-        counts = f" ({counts_in_words([result])})" if result.claims else ""
-        return Text.assemble(name, "  ", (f"lowers; nothing decided{counts}", "yellow"))
-    if result.failure is None:
-        worst = next((v for v in _WORST_FIRST if result.count(v)), "proved")
-        return Text.assemble(name, "  ", (counts_in_words([result]), _STYLES[worst]))
-    if result.excuse is not None:
-        return Text.assemble(name, "  ", (f"{result.excuse.kind} error", "cyan"))
-    return Text.assemble(name, "  ", ("not checked", "bold red"))
-
-
-def _name(result: Result) -> str:
-    run = result.run
-    return result.saved or " ".join(part for part in (run.case, run.target, run.tilelang) if part)
-
-
-def _indented(word: str, text: str, style: str) -> Text:
-    return Text.assemble("    ", (word, style), f": {text}")
+def _verbose(kernel: CheckedKernel, problem: Problem, width: int) -> Iterator[Text]:
+    """The TIR, the trace and what was executed."""
+    for result in kernel.results:
+        for claim in result.claims:
+            if (
+                claim.finding is not None
+                and result.run.target == problem.target
+                and claim.finding.words == problem.witness
+            ):
+                for heading, words in details(claim, claim.finding):
+                    yield from _wrapped(heading, words, width)
+                return
 
 
 def _failure(result: Result) -> Iterator[Text]:
-    failure = result.failure
+    """Why a kernel was not checked, at the line where it was raised."""
+    failure, run = result.failure, result.run
     assert failure is not None
-    where = f" ({failure.where})" if failure.where else ""
-    yield _indented(failure.phase, f"{_cut(failure.message, _LINE)}{where}", "red")
-    for line in failure.detail.splitlines():
-        yield Text(f"        {_cut(line, _LINE)}", style="dim")
+    line = line_of(run, failure)
+    place = result.saved or f"{near(run.file)}{f':{line}' if line else ''}"
+    what = f"{failure.phase}: {failure.message}"
+    release = f"TileLang {run.tilelang}" if run.tilelang else ""
+    where = ", ".join(part for part in (run.name, release, run.target) if part)
+    known = f"fails as {result.excuse.kind}" if result.excuse is not None else "not checked"
+    style = "cyan" if result.excuse is not None else "bold red"
+    yield Text.assemble((f"{place}: ", "bold"), (f"{known}: {_cut(what, _LINE)}", style), f"   [{where}]")
+    for detail in failure.detail.splitlines():
+        yield Text(f"   {_cut(detail, _LINE)}", style="dim")
+    if failure.where:
+        yield Text(f"   raised at {failure.where}", style="dim")
     if result.excuse is not None:
-        yield _indented(result.excuse.kind, result.excuse.reason, "cyan")
+        yield Text(f"   {result.excuse.kind}: {result.excuse.reason}", style="cyan")
 
 
-def _box(result: Result, claim: Claim, finding: Finding, edges: Box) -> Panel:
-    style = "cyan" if claim.excuse else "red"
-    rows = Table.grid(padding=(0, 2, 0, 0))
-    rows.add_column(style="dim", no_wrap=True)
-    rows.add_column(overflow="fold")
-    for key, value in _rows(result, claim, finding):
-        rows.add_row(key, Text(value) if isinstance(value, str) else value)
-    what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
-    excuse = f" ({claim.excuse.kind})" if claim.excuse else ""
-    blamed = finding.blamed(result.run.tilelang)
-    title = Text(f"{finding.rule} {finding.name}{excuse} [{blamed}]", style=f"bold {style}")
-    return Panel(
-        Group(what, Text(), rows),
-        edges,
-        title=title,
-        title_align="left",
-        border_style=style,
-        expand=edges is not OPEN_BOX,
-    )
+def _broken(result: Result, broken: str) -> Text:
+    name = " ".join(part for part in (result.run.case, result.run.target) if part)
+    return Text.assemble(f"{name}  ", ("unexpectedly fine", "bold red"), f": {broken}")
 
 
-def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str, RenderableType]]:
-    run = result.run
-    yield "case", f"{run.case}, {run.target}, tilelang {run.tilelang}"
-    if finding.origin is not None:
-        yield "origin", finding.origin.words
-    yield "source", claim.source.words
-    if claim.source.text:
-        yield "", Text(claim.source.text, style="bold")
-    if claim.buffer != "?":
-        yield "buffer", claim.buffer
-    if finding.layout:
-        yield "layout", finding.layout
-    yield "found", finding.place
-    if finding.excerpt is not None:
-        yield "TIR", _excerpt(finding.excerpt)
-    yield "witness", finding.words
-    if isinstance(finding.witness, Element) and finding.witness.steps:
-        yield "trace", "\n".join(finding.witness.steps)
-    if finding.others:
-        yield "also", ", ".join(finding.others)
-    for words in also_in_words(claim):
-        yield "also", words
-    if claim.executed is not None:
-        yield "executed", claim.executed.words
-    if claim.excuse is not None:
-        yield claim.excuse.kind, claim.excuse.reason
-    yield "to do", _advice(claim, finding)
-    yield "more", explain_of(finding.rule)
+def _unreferenced(results: Sequence[Result]) -> Iterator[Text]:
+    """Yield what agreement with the source does not say, and how to have it said."""
+    found = dict.fromkeys(r.run.case for r in results if is_clean(r) and not r.saved and not r.run.has_reference)
+    if found:
+        first = next((case for case in found if "::" in case and "[" not in case), "FILE::NAME")
+        number = f" ({len(found)} kernels)" if len(found) > 1 else ""
+        yield Text(f"    {_UNREFERENCED}{number}", style="dim")
+        yield Text(f"    `tlcheck case {first}` writes the stub of a case with a reference", style="dim")
 
 
-def _advice(claim: Claim, finding: Finding) -> str:
-    known = finding.right_from
-    own = finding.blame == "author" or (finding.advice and not finding.pass_name)  # no pass makes it
-    ways = (
-        [f"use TileLang {known}, which has it right"] if known else [] if own else ["try another release of TileLang"]
-    )
-    ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
-    return "; or ".join([*ways, *([finding.advice] if finding.advice else [])])
+def _claims(result: Result) -> Iterator[Text]:
+    """What is counted and clean, for `-v`."""
+    name = " ".join(part for part in (result.saved or result.run.case, result.run.target) if part)
+    if result.claims:
+        yield Text(f"    {name}: {counts_in_words([result])}", style="dim")
+    clean = [claim for claim in result.claims if claim.executed is not None and claim.is_clean]
+    named = {"atomic": "content of additions to ", "output": "", "order": "order of ", "legality": "accesses of "}
+    parts = [f"{before}{_buffers(clean, kind)}" for kind, before in named.items() if _buffers(clean, kind)]
+    if parts and clean[0].executed is not None:
+        yield Text(f"    agreed: {'; '.join(parts)} ({clean[0].executed.words})", style="dim")
+    proved = [c for c in result.claims if c.kind == "atomic" and c.verdict == "proved" and c.executed is None]
+    if proved:
+        yield Text(f"    proved: {_buffers(proved, 'atomic')}: {content_in_words(proved[0])}", style="dim")
 
 
-def _excerpt(excerpt: Excerpt) -> Table:
-    """The atomic's line and its neighbours, cut where long; what all lines are indented by is left out."""
-    indent = min((len(line) - len(line.lstrip()) for line in excerpt.lines if line.strip()), default=0)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(overflow="fold")
-    for number, line in enumerate(excerpt.lines, excerpt.first):
-        here = number == excerpt.marked
-        shown = _cut(line[indent:], _LINE if here else _NEIGHBOUR)
-        style = "bold red" if here else "dim"
-        table.add_row(Text(f"{'> ' if here else ''}{number}", style), Text(shown, style))
-    return table
+def _buffers(claims: Sequence[Claim], kind: str) -> str:
+    return ", ".join(dict.fromkeys(claim.buffer for claim in claims if claim.kind == kind))
 
 
 def _cut(line: str, width: int) -> str:

@@ -138,7 +138,13 @@ def _prepared(request: RunRequest, checks: Checks, arch: Sequence[str]) -> Itera
     for done in saved(request.selections):
         snapshot = read_snapshot(request.selections[done.run.position[0]].path)
         if snapshot.target in arch:
-            yield DeviceCase(done.run, snapshot, checks.judge(done), _literal(snapshot.args))
+            # those that can be read back; for others, such as functions, a declared case has its own
+            found = {}
+            for name, text in snapshot.args.items():
+                with suppress(ValueError, SyntaxError):
+                    ast.literal_eval(text)
+                    found[name] = text
+            yield DeviceCase(done.run, snapshot, checks.judge(done), found)
         else:
             yield DeviceResult(done.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
     if any(not selection.is_snapshot for selection in request.selections):
@@ -154,13 +160,3 @@ def _lowered(lowered: Lowered, checked: Result, request: RunRequest) -> DeviceCa
         return DeviceResult(lowered.run, NOT_RUN, reason, excused=excused)
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
     return DeviceCase(lowered.run, snapshot, checked, request.settings.args)
-
-
-def _literal(args: Mapping[str, str]) -> dict[str, str]:
-    """Those that can be read back; for others, such as functions, a declared case has its own."""
-    found = {}
-    for name, text in args.items():
-        with suppress(ValueError, SyntaxError):
-            ast.literal_eval(text)
-            found[name] = text
-    return found

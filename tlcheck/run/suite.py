@@ -92,7 +92,8 @@ class Suite:
 
         ceilings: of the device, as `device` gives them; needed to time.
         """
-        ordered = _largest_first(subjects)
+        # what takes longest to compile begins first
+        ordered = sorted(subjects, key=lambda subject: -len(subject.snapshot.cuda))
         watcher.total((1 + len(self.options.sanitize) + self.options.bench) * len(ordered))
         found: dict[tuple[int, ...], DeviceResult] = {}
         tasks: list[Task] = [self._verifying(subject) for subject in ordered]
@@ -161,11 +162,6 @@ class Suite:
             record=options.record,
             replay=options.replay,
         )
-
-
-def _largest_first(subjects: Sequence[DeviceCase]) -> list[DeviceCase]:
-    """What takes longest to compile begins first."""
-    return sorted(subjects, key=lambda subject: -len(subject.snapshot.cuda))
 
 
 def _watched(checked: Result) -> dict[str, tuple[int, ...]]:

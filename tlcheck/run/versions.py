@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,12 @@ class Versions:
                 found[waiting.index(future)] = done = future.result()
                 if done.failure is not None:
                     turns.with_suffix(".ended").touch()  # the other one would wait for its turn
-        return _comparison(subject.run, found, (self.old.name, self.new.name))
+        names = (self.old.name, self.new.name)
+        for place, done in sorted(found.items()):
+            if done.failure is not None:
+                return TimedPair(subject.run, None, f"{names[place]}: {done.failure.phase}: {done.failure.message}")
+        old, new = (found[place].content["timing"]["times"][""]["rounds"] for place in (0, 1))
+        return TimedPair(subject.run, change(old, new))
 
     def _task(self, subject: DeviceCase, turns: Path, place: int) -> TimeTask:
         run = subject.run
@@ -80,11 +85,3 @@ class Versions:
 def _only(pool: Pool, task: TimeTask) -> EndedProcess:
     (done,) = pool.run([task])
     return done
-
-
-def _comparison(run: Run, found: Mapping[int, EndedProcess], names: Sequence[str]) -> TimedPair:
-    for place, done in sorted(found.items()):
-        if done.failure is not None:
-            return TimedPair(run, None, f"{names[place]}: {done.failure.phase}: {done.failure.message}")
-    old, new = (found[place].content["timing"]["times"][""]["rounds"] for place in (0, 1))
-    return TimedPair(run, change(old, new))

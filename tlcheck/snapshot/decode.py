@@ -95,23 +95,21 @@ class Decoder:
             reader = _READERS.get(entry[0])
             try:
                 self.nodes.append(self._expr(entry) if reader is None else reader(self, *entry[1:]))
-                self._measure(self.nodes[-1])
+                # nodes are shared in a file, and gone through again and again in a walk: refuse what would not end
+                node = self.nodes[-1]
+                inner = node.args if isinstance(node, Expr) else children(node) if isinstance(node, Stmt) else ()
+                count, depth = 1, 1
+                for part in inner:
+                    nodes, levels = self._trees[part]
+                    count += nodes
+                    depth = max(depth, levels + 1)
+                if depth > _DEEPEST or (count > _LARGEST and isinstance(node, Stmt)):
+                    corrupt(f"more than {_DEEPEST if depth > _DEEPEST else _LARGEST} nodes in each other")
+                self._trees[node] = count, depth
             except TypeError:
                 corrupt(f"node {number} ({entry[0][:40]}) has the wrong number of fields")
             except CorruptSnapshot as error:
                 raise CorruptSnapshot(f"{error} (node {number}, {entry[0][:40]})") from None
-
-    def _measure(self, node: Any) -> None:
-        """Nodes are shared in a file, and gone through again and again in a walk: refuse what would not end."""
-        inner = node.args if isinstance(node, Expr) else children(node) if isinstance(node, Stmt) else ()
-        count, depth = 1, 1
-        for part in inner:
-            nodes, levels = self._trees[part]
-            count += nodes
-            depth = max(depth, levels + 1)
-        if depth > _DEEPEST or (count > _LARGEST and isinstance(node, Stmt)):
-            corrupt(f"more than {_DEEPEST if depth > _DEEPEST else _LARGEST} nodes in each other")
-        self._trees[node] = count, depth
 
     def expr(self, index: Any) -> Expr:
         return self.get(index, Expr)
@@ -200,20 +198,16 @@ class Decoder:
             return vectors if 0 < vectors < len(args) else corrupt(f"{vectors} vectors in {len(args)} arguments")
         self._none(args)
         if op == "float":
-            return _float(value)
+            # numbers as they are; what JSON has no number for as text
+            if type(value) is str and value in ("nan", "inf", "-inf"):
+                return float(value)
+            return check(value, float, "a constant")
         if op not in _CONSTANTS:
             corrupt(f"unknown kind {op[:40]!r}")
         return check(value, _CONSTANTS[op], "a constant")
 
     def _none(self, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return args if not args else corrupt("arguments where there are none")
-
-
-def _float(value: Any) -> float:
-    """Numbers as they are; what JSON has no number for as text."""
-    if type(value) is str and value in ("nan", "inf", "-inf"):
-        return float(value)
-    return check(value, float, "a constant")
 
 
 def _buffer(t: Decoder, name: Any, dtype: Any, scope: Any, data: Any, shape: Any, strides: Any, offset: Any) -> Buffer:

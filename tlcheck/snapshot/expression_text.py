@@ -65,7 +65,11 @@ def _pieces(roots: list[Expr] | tuple[Expr, ...], name: Name, view: Name) -> dic
 
 def _piece(e: Expr, pieces: dict[Expr, Piece], name: Name, view: Name) -> Piece:
     if e.op in _LEVELS:
-        return _infix(e, pieces)
+        # operators of one precedence group from the left; comparisons do not chain
+        symbol, level = OPERATORS[e.op].symbol, _LEVELS[e.op]
+        left, right = (pieces[a] for a in e.args)
+        first = level + 1 if level == _COMPARE else level
+        return f"{_inside(left, first)} {symbol} {_inside(right, level + 1)}", level
     if e.op == "not":
         return f"not {_inside(pieces[e.args[0]], _NOT)}", _NOT
     if e.op == "var":
@@ -75,14 +79,6 @@ def _piece(e: Expr, pieces: dict[Expr, Piece], name: Name, view: Name) -> Piece:
     if e.op == "load":
         return f"{view(e)}[{', '.join(_index(i, pieces) for i in e.args)}]", _ATOM
     return _call(e, [pieces[a][0] for a in e.args]), _ATOM
-
-
-def _infix(e: Expr, pieces: dict[Expr, Piece]) -> Piece:
-    """Operators of one precedence group from the left; comparisons do not chain."""
-    symbol, level = OPERATORS[e.op].symbol, _LEVELS[e.op]
-    left, right = (pieces[a] for a in e.args)
-    first = level + 1 if level == _COMPARE else level
-    return f"{_inside(left, first)} {symbol} {_inside(right, level + 1)}", level
 
 
 def _inside(piece: Piece, level: int) -> str:

@@ -37,20 +37,17 @@ class Item:
 def examine(config: Config) -> Iterator[Item]:
     """Everything, cheap things first; a toolchain takes seconds to import."""
     yield Item("python", "ok", f"{platform.python_version()}, {sys.executable}")
-    yield _config(config)
+    yield Item("config", "ok", str(config.file) if config.file else "no [tool.tlcheck] above this folder: defaults")
     yield _compiler()
     yield _tool("nvcc", "only needed to compile the generated CUDA")
     yield _driver()
-    yield _cache()
+    root = cache_root()
+    yield Item("cache", "ok", f"{root}, {store.disk_bytes(root) / 1e9:.1f} GB")
     yield _torch()
     yield _prover()
     yield _in_use(config)
     for folder in environment.folders():
         yield _toolchain(folder)
-
-
-def _config(config: Config) -> Item:
-    return Item("config", "ok", str(config.file) if config.file else "no [tool.tlcheck] above this folder: defaults")
 
 
 def _compiler() -> Item:
@@ -72,11 +69,6 @@ def _driver() -> Item:
         return Item("GPU", "absent", "no CUDA driver: kernels are lowered and checked, not run")
     names, error, _ = try_command(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
     return Item("GPU", "absent" if error else "ok", error or ", ".join(names.splitlines()))
-
-
-def _cache() -> Item:
-    root = cache_root()
-    return Item("cache", "ok", f"{root}, {store.disk_bytes(root) / 1e9:.1f} GB")
 
 
 def _torch() -> Item:

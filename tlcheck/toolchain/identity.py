@@ -62,7 +62,10 @@ def identify(toolchain: Toolchain, probed: Probe | None = None) -> Identity:
     if toolchain.checkout:
         versions["tilelang"], content = toolchain.checkout.version, ""
     elif "tilelang" in found:
-        content = _wheel_content(found["tilelang"])
+        # hash of a wheel's files, whoever installed it: its RECORD without the installer's own entries
+        rows = csv.reader((found["tilelang"].read_text("RECORD") or "").splitlines())
+        files = sorted((name, digest) for name, digest, *_ in rows if digest and not _is_installers(name))
+        content = hashlib.sha256(json.dumps(files).encode()).hexdigest()
     else:
         raise UsageError(f"toolchain {toolchain.name}: no tilelang is installed for {toolchain.python}")
     return Identity(probed.python, tuple(sorted(versions.items())), content)
@@ -83,13 +86,6 @@ def probe(toolchain: Toolchain) -> Probe:
 def _first(name: str, path: list[str]) -> Distribution | None:
     """The distribution that an import would take: the first one on the path."""
     return next(iter(distributions(name=name, path=path)), None)
-
-
-def _wheel_content(distribution: Distribution) -> str:
-    """Hash of a wheel's files, whoever installed it: its RECORD without the installer's own entries."""
-    rows = csv.reader((distribution.read_text("RECORD") or "").splitlines())
-    files = sorted((name, digest) for name, digest, *_ in rows if digest and not _is_installers(name))
-    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
 def _is_installers(name: str) -> bool:

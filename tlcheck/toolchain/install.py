@@ -60,33 +60,28 @@ def _build(recipe: Recipe, runner: Runner) -> Environment:
     folder = recipe.folder
     runner.reporter.step("make the environment")
     runner.run([sys.executable, "-m", "venv", "--without-pip", folder])
-    _share_torch(recipe.torch, folder, runner)
-    runner.reporter.step(" ".join(["install", *recipe.packages]))
-    _install_tilelang(recipe, folder, runner)
-    made = _stub(Environment(recipe, folder, ()), runner.reporter)
-    _import(made, runner)
-    store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
-    return made
-
-
-def _install_tilelang(recipe: Recipe, folder: Path, runner: Runner) -> None:
-    """TileLang, its pins and the user's packages at once; nothing may bring another torch."""
-    constraints = folder / "constraints.txt"
-    constraints.write_text(f"torch=={recipe.torch}\n")
-    _pip_install(runner, folder, "--constraint", constraints, *recipe.packages)
-
-
-def _share_torch(version: str, folder: Path, runner: Runner) -> None:
-    """Make the shared torch if it is not there, and visible to the environment: pip then counts it as installed."""
-    shared = environment.torch_folder(version)
+    # make the shared torch if it is not there, and visible to the environment: pip then counts it as installed
+    shared = environment.torch_folder(recipe.torch)
     with _locked(shared, runner.reporter) as lock:
         if store.read_stamp(shared) is None:
             store.discard(shared)
-            runner.reporter.step(f"install torch {version}, shared by all toolchains")
+            runner.reporter.step(f"install torch {recipe.torch}, shared by all toolchains")
             holding = replace(runner, locks=(*runner.locks, lock))
-            _pip_install(holding, folder, "--target", shared, f"torch=={version}")
-            store.write_stamp(shared, {"torch": version})
+            _pip_install(holding, folder, "--target", shared, f"torch=={recipe.torch}")
+            store.write_stamp(shared, {"torch": recipe.torch})
     (environment.site_packages(folder) / "tlcheck-torch.pth").write_text(f"{shared}\n")
+    runner.reporter.step(" ".join(["install", *recipe.packages]))
+    # TileLang, its pins and the user's packages at once; nothing may bring another torch
+    constraints = folder / "constraints.txt"
+    constraints.write_text(f"torch=={recipe.torch}\n")
+    _pip_install(runner, folder, "--constraint", constraints, *recipe.packages)
+    made = _stub(Environment(recipe, folder, ()), runner.reporter)
+    # show that it works, and leave the byte code of all that is imported behind, whatever the user's setting
+    runner.reporter.step("import tilelang")
+    env = {"PYTHONDONTWRITEBYTECODE": "", **made.worker_env()}
+    runner.run([made.python, "-c", "import tilelang"], env=env, cwd=made.folder)
+    store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
+    return made
 
 
 def _pip_install(runner: Runner, folder: Path, *wanted: str | Path) -> None:
@@ -102,13 +97,6 @@ def _stub(made: Environment, reporter: Reporter) -> Environment:
         reporter.step(f"compile stubs: {' '.join(soname for soname, symbols in needs.items() if symbols)}")
         stubs.compile_stubs(needs, made.stubs)
     return replace(made, cuda_libraries=tuple(needs))
-
-
-def _import(made: Environment, runner: Runner) -> None:
-    """Show that it works, and leave the byte code of all that is imported behind, whatever the user's setting."""
-    runner.reporter.step("import tilelang")
-    env = {"PYTHONDONTWRITEBYTECODE": "", **made.worker_env()}
-    runner.run([made.python, "-c", "import tilelang"], env=env, cwd=made.folder)
 
 
 @contextmanager

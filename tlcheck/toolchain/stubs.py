@@ -48,19 +48,17 @@ def _compile(soname: str, symbols: frozenset[Symbol], folder: Path) -> None:
     source, script = folder / "stub.c", folder / "stub.map"
     names = sorted({symbol.name for symbol in symbols})
     source.write_text("".join(f"int {name}(void) {{ return {_UNKNOWN_ERROR}; }}\n" for name in names))
-    script.write_text(_version_script(symbols))
+    # bind each symbol to the version that the release asks for, as in the real library
+    versioned = sorted((symbol.version, symbol.name) for symbol in symbols if symbol.version)
+    groups = groupby(versioned, key=lambda pair: pair[0])
+    script.write_text(
+        "".join(f"{version} {{ global: {_list(name for _, name in group)} }};\n" for version, group in groups)
+    )
     flags = [f"-Wl,--version-script={script}"] if script.stat().st_size else []
     command = [compiler(), "-shared", "-fPIC", "-w", "-o", str(folder / soname), str(source), f"-Wl,-soname,{soname}"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     if done.returncode:
         raise UsageError(f"cannot compile a stub {soname}: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
-
-
-def _version_script(symbols: frozenset[Symbol]) -> str:
-    """Bind each symbol to the version that the release asks for, as in the real library."""
-    versioned = sorted((symbol.version, symbol.name) for symbol in symbols if symbol.version)
-    groups = groupby(versioned, key=lambda pair: pair[0])
-    return "".join(f"{version} {{ global: {_list(name for _, name in group)} }};\n" for version, group in groups)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.faults import BARRIER, BOUNDS, RACE, UNSET, Fault
+from tlcheck.execute.compare.faults import BARRIER, BOUNDS, PROMISE, RACE, UNCOMMITTED, UNSET, WAIT, Fault
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
@@ -32,6 +32,9 @@ _ADVICE = {
     BOUNDS: "guard the index, or make the buffer larger",
     UNSET: "T.clear or T.fill it before it is read",
     BARRIER: "move T.sync_threads() out of the branch, so that all threads of the block reach it",
+    PROMISE: "guard what needs the condition with `if`, or assume what holds for all blocks, threads and inputs",
+    UNCOMMITTED: "T.ptx_commit_group() between the copies and the wait",
+    WAIT: "let as many threads arrive as the mbarrier is made for, and wait for the parity of the phase that they end",
 }
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
@@ -115,7 +118,8 @@ class _Claims:
         witness = Accesses(fault.index, first, second)
         stmt = (fault.first if fault.second is None else fault.second).origin.stmt
         at = fault.line or (0 if stmt is None else nearest_line(self._source, stmt))
-        finding = self._finding(fault.problem, fault.what, name, witness, stmt)
+        problem = WAIT if fault.problem == UNCOMMITTED else fault.problem
+        finding = self._finding(problem, fault.what, name, witness, stmt)
         finding = replace(finding, checkpoint=SOURCE, excerpt=None, blame="author", pass_config="")
         finding = replace(finding, advice=_ADVICE[fault.problem])
         key = f"{finding.rule} {name}"

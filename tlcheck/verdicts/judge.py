@@ -15,6 +15,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -58,6 +59,14 @@ class Policy:
         """With excuses, and with the expectations that do not hold. Raises UsageError for one that cannot be read."""
         result = advise(settle(result) if self.excusing else result)
         return self.acceptances.settle(result) if self.acceptances is not None else result
+
+
+@dataclass(frozen=True)
+class JudgedSnapshot:
+    """The verdicts of a snapshot. seconds: that judging took; 0 where they were known."""
+
+    verdicts: Verdicts
+    seconds: float = 0.0
 
 
 class JudgeWatcher(Watcher, Protocol):
@@ -130,7 +139,7 @@ class Judge:
 
         Their snapshots have to be there until the last result came.
         """
-        waiting: deque[tuple[Lowered, Future[Verdicts]]] = deque()
+        waiting: deque[tuple[Lowered, Future[JudgedSnapshot]]] = deque()
         for one in lowered:
             waiting.append((one, self._begin(one)))
             while waiting and waiting[0][1].done():
@@ -139,34 +148,39 @@ class Judge:
         for first, verdicts in waiting:
             yield first, self._result(first, verdicts)
 
-    def _begin(self, lowered: Lowered) -> Future[Verdicts]:
+    def _begin(self, lowered: Lowered) -> Future[JudgedSnapshot]:
         if lowered.snapshot is not None:
             return self._threads.submit(self._verdicts, lowered, lowered.snapshot)
-        failed: Future[Verdicts] = Future()
-        failed.set_result(Verdicts(failure=lowered.failure))
+        failed: Future[JudgedSnapshot] = Future()
+        failed.set_result(JudgedSnapshot(Verdicts(failure=lowered.failure)))
         return failed
 
-    def _result(self, lowered: Lowered, verdicts: Future[Verdicts]) -> Result:
-        result = result_of(lowered.run, verdicts.result())
+    def _result(self, lowered: Lowered, judged: Future[JudgedSnapshot]) -> Result:
+        found = judged.result()
+        result = result_of(lowered.run, found.verdicts)
         if self._watcher is not None:
             self._watcher.has_judged(lowered.run)
         saved = str(lowered.snapshot) if lowered.saved else ""
-        return self.policy.apply(replace(result, saved=saved, notes=(*result.notes, *notes_of(lowered))))
+        seconds = found.seconds + sum(lowered.seconds.values()) if found.seconds else 0.0
+        notes = (*result.notes, *notes_of(lowered))
+        return self.policy.apply(replace(result, saved=saved, notes=notes, seconds=seconds))
 
-    def _verdicts(self, lowered: Lowered, snapshot: Path) -> Verdicts:
+    def _verdicts(self, lowered: Lowered, snapshot: Path) -> JudgedSnapshot:
         """Take what is kept, or have a process judge it. Runs in a thread."""
         inputs = lowered.inputs or MadeInputs()
         if inputs.failure is not None:
-            return Verdicts(failure=inputs.failure)
+            return JudgedSnapshot(Verdicts(failure=inputs.failure))
         digest = _digest(lowered) if self.cache.folder is not None else ""
         found = self._known.get(digest) or (known(self.cache, digest, self.policy.execute) if digest else None)
-        if found is None:
-            if self._watcher is not None:
-                self._watcher.judges(lowered.run)
-            found = self._asked(snapshot, inputs.given)
-            if digest:
-                keep(self.cache, digest, self.policy.execute, found)
-        return found
+        if found is not None:
+            return JudgedSnapshot(found)
+        if self._watcher is not None:
+            self._watcher.judges(lowered.run)
+        begin = time.monotonic()
+        found = self._asked(snapshot, inputs.given)
+        if digest:
+            keep(self.cache, digest, self.policy.execute, found)
+        return JudgedSnapshot(found, time.monotonic() - begin)
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         if self._stopped.is_set():

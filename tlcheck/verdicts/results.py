@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck import exits
@@ -23,7 +23,8 @@ class Result:
     """One run: its claims, or why it was not checked (`failure`, with its `excuse`).
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
-    notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`).
+    notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`). seconds: of
+    lowering and judging it; 0 where that was known.
     """
 
     run: Run
@@ -35,6 +36,7 @@ class Result:
     broken: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     source_digest: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
     def count(self, verdict: str) -> int:
         """Number of claims with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""

@@ -40,6 +40,12 @@ def with_lines(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     return tuple(_with_line(claim, files[claim.source.file]) for claim in claims)
 
 
+def text_at(file: str, line: int) -> str:
+    """The text of a line as it is now; empty for 0 and where there is none."""
+    lines = _now(file).lines
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
 def _with_line(claim: Claim, file: _File) -> Claim:
     source, lines = claim.source, file.lines
     copied = [] if source.exact else _copies(file.functions, source.line, claim.buffer)

@@ -52,15 +52,11 @@ def _write(file: BinaryIO, array: np.ndarray[Any, Any]) -> bytes:
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
     digest.update(repr((array.dtype.str, array.shape)).encode())
     content = array.reshape(-1).view(np.uint8)
-    if _has_bits(content):
+    # some byte is not zero
+    whole = content.size // 8 * 8
+    if bool(content[:whole].view(np.uint64).any() or content[whole:].any()):
         digest.update(content.data)
         file.write(content.data)
     else:
         file.truncate(file.seek(content.size, os.SEEK_CUR))
     return digest.digest()
-
-
-def _has_bits(content: np.ndarray[Any, Any]) -> bool:
-    """Whether some byte is not zero."""
-    whole = content.size // 8 * 8
-    return bool(content[:whole].view(np.uint64).any() or content[whole:].any())

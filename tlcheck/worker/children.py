@@ -155,7 +155,12 @@ class Child:
 
     def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
         """Of those of several jobs that have one and were not answered yet. text: what came since."""
-        parts = _parts([*self.unread, *_parse(text)])
+        # the messages of each job that has come to its end, then those after them
+        parts: list[list[dict[str, Any]]] = [[]]
+        for message in [*self.unread, *_parse(text)]:
+            parts[-1].append(message)
+            if "spent" in message:
+                parts.append([])
         results = [part for part in parts[:-1] if "result" in part[-1]]
         self.unread = [message for part in parts[len(results) :] for message in part]
         new = zip(self.work[self.answered :], results, strict=False)
@@ -204,16 +209,6 @@ def _left(messages: Sequence[Mapping[str, Any]]) -> str:
     return f"; {left} of its tests {'were' if left > 1 else 'was'} left" if left else ""
 
 
-def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The messages of each job that has come to its end, then those after them."""
-    parts: list[list[dict[str, Any]]] = [[]]
-    for message in messages:
-        parts[-1].append(message)
-        if "spent" in message:
-            parts.append([])
-    return parts
-
-
 def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:
     read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
     return protocol.read_dependencies(read) if read else None
@@ -258,17 +253,13 @@ def _become(jobs: Sequence[Job], fork: bool, ends: tuple[int, int, int], inherit
         if fork:
             tasks.run(jobs, lines, orders)
         else:
-            _execute(jobs, lines)
+            # become a fresh interpreter that runs the job
+            (job,) = jobs
+            os.set_inheritable(lines, True)
+            main = str(Path(__file__).with_name("__main__.py"))
+            os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(as_fields(job))])
     finally:
         os._exit(70)
-
-
-def _execute(jobs: Sequence[Job], lines: int) -> None:
-    """Become a fresh interpreter that runs the job."""
-    (job,) = jobs
-    os.set_inheritable(lines, True)
-    main = str(Path(__file__).with_name("__main__.py"))
-    os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(as_fields(job))])
 
 
 def _parse(text: str) -> list[dict[str, Any]]:

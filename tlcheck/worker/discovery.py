@@ -39,5 +39,6 @@ def _describe(name: str, case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
         "args": {key: repr(value) for key, value in {**case.args, **own}.items()},
         "targets": list(case.targets),
         "inputs": case.inputs is not None,
+        "reference": case.reference is not None or bool(case.recorded),
         "expects": [{**asdict(expect), "targets": list(expect.targets)} for expect in case.expect],
     }

@@ -114,10 +114,6 @@ def _where(error: BaseException, user_file: str) -> str:
 
 
 def _is_user_code(filename: str) -> bool:
-    packages = [str(Path(__file__).parents[1]), sys.prefix, *_package_folders()]
-    return Path(filename).is_file() and not any(filename.startswith(folder) for folder in packages)
-
-
-def _package_folders() -> list[str]:
     files = [getattr(sys.modules.get(name), "__file__", None) for name in ("tilelang", "torch", "tvm", "os")]
-    return [str(Path(file).parent) for file in files if file]
+    packages = [str(Path(__file__).parents[1]), sys.prefix, *[str(Path(file).parent) for file in files if file]]
+    return Path(filename).is_file() and not any(filename.startswith(folder) for folder in packages)

@@ -63,17 +63,13 @@ def build(kernel: Any, args: Mapping[str, Any], name: str) -> Built:
         raise
     if not isinstance(prim_func, _PrimFunc):
         raise RequestError(f"{name} returned {type(prim_func).__name__}, not a PrimFunc: is it a kernel?")
-    _require_sizes(prim_func, name)
-    own = dict((prim_func.attrs or {}).get("tilelang_pass_configs") or {})  # T.annotate_pass_configs
-    return Built(prim_func, {**own, **configs})
-
-
-def _require_sizes(prim_func: Any, name: str) -> None:
-    """Raise RequestError for a parameter with a negative dimension: TileLang makes a kernel of it that does nothing."""
+    # TileLang makes a kernel that does nothing of a parameter with a negative dimension
     for buffer in prim_func.buffer_map.values():
         shape = [int(dim) if hasattr(dim, "value") else dim for dim in buffer.shape]
         if any(isinstance(dim, int) and dim < 0 for dim in shape):
             raise RequestError(f"{name}: {buffer.name} would have the shape {tuple(shape)}: see the build arguments")
+    own = dict((prim_func.attrs or {}).get("tilelang_pass_configs") or {})  # T.annotate_pass_configs
+    return Built(prim_func, {**own, **configs})
 
 
 def _builder(kernel: Any) -> tuple[Callable[..., Any], dict[str, Any]]:

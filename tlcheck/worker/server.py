@@ -97,7 +97,13 @@ class Server:
         self._gathered: list[Numbered] = []
         self._unread = b""
         self._selector = selectors.DefaultSelector()
-        self._wake = _wake_on_child_end()
+        # the pipe becomes readable when a child ends
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self._wake = reader, writer
         for descriptor in (requests, self._wake[0]):
             self._selector.register(descriptor, selectors.EVENT_READ)
 
@@ -112,7 +118,10 @@ class Server:
                     os.read(self._wake[0], _CHUNK)
                 else:
                     self._hear(*key.data)
-            self._kill_late()
+            for child in self._children.values():
+                if time.monotonic() > child.deadline and not child.late and not child.waits:
+                    child.late = True
+                    child.kill()
             self._reap()
 
     def kill(self) -> None:
@@ -144,7 +153,11 @@ class Server:
 
     def _start(self, work: Sequence[Numbered]) -> None:
         if isinstance(work[0][1], CaptureJob) and self._fork:
-            _warm_capture()
+            # import what captures need of torch, which takes seconds, once for all; one that cannot will say so itself
+            with suppress(Exception):
+                from tlcheck.worker.capture import script
+
+                script.warm()
         waiting = next((child for child in self._children.values() if child.can_go_on_with(work[0][1])), None)
         if waiting is not None:
             waiting.go_on(work)
@@ -168,47 +181,20 @@ class Server:
         for other in waiting[:-_WAITING]:
             other.dismiss()
 
-    def _kill_late(self) -> None:
-        for child in self._children.values():
-            if time.monotonic() > child.deadline and not child.late and not child.waits:
-                child.late = True
-                child.kill()
-
     def _reap(self) -> None:
         """Answer for every child that has ended."""
         for child in list(self._children.values()):
             pid, status, usage = os.wait4(child.pid, os.WNOHANG)
             if pid:
-                self._finish(child, status, usage)
-
-    def _finish(self, child: Child, status: int, usage: Any) -> None:
-        del self._children[child.pid]
-        for stream in (child.output, child.lines):
-            with suppress(KeyError):  # it has come to its end before
-                self._selector.unregister(stream.descriptor)
-        answers, again = child.answers(status, usage)
-        self._answer(answers)
-        for work in again:
-            self._start(work)
+                del self._children[child.pid]
+                for stream in (child.output, child.lines):
+                    with suppress(KeyError):  # it has come to its end before
+                        self._selector.unregister(stream.descriptor)
+                answers, again = child.answers(status, usage)
+                self._answer(answers)
+                for work in again:
+                    self._start(work)
 
     def _answer(self, answers: Iterable[tuple[int, Answer]]) -> None:
         for number, answer in answers:
             protocol.send(self._answers, {"id": number, "answer": asdict(answer)})
-
-
-def _warm_capture() -> None:
-    """Import what captures need of torch, which takes seconds, once for all; one that cannot will say so itself."""
-    with suppress(Exception):
-        from tlcheck.worker.capture import script
-
-        script.warm()
-
-
-def _wake_on_child_end() -> tuple[int, int]:
-    """A pipe that becomes readable when a child ends."""
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    return reader, writer

@@ -264,7 +264,16 @@ class _Rewriter:
         def change(old: Stmt, new: Stmt) -> Stmt:
             if isinstance(new, Seq):
                 return replace(new, body=tuple([p for part in new.body for p in self._unmerged(part, allocations)]))
-            return self._statement(old, new)
+            roots = expressions(old)
+            moved = self._expressions(old, roots)
+            if any(a is not b for a, b in zip(roots, moved, strict=True)):
+                new = with_expressions(new, moved)
+            home = self._homes.get((old, None))
+            if home is None or not isinstance(new, Store):
+                return new
+            view = self._view(home, new.buffer.dtype)
+            index = self._lowered(new.indices[0], home.place // item_size(view.dtype))
+            return replace(new, buffer=view, indices=(index,))
 
         return rebuild(kernel, change)
 
@@ -272,18 +281,6 @@ class _Rewriter:
         if not isinstance(part, Alloc) or part.buffer.data.uid not in self._merged:
             return (part,)
         return allocations if part.buffer.data.uid == self._merged[0] else ()
-
-    def _statement(self, old: Stmt, new: Stmt) -> Stmt:
-        roots = expressions(old)
-        moved = self._expressions(old, roots)
-        if any(a is not b for a, b in zip(roots, moved, strict=True)):
-            new = with_expressions(new, moved)
-        home = self._homes.get((old, None))
-        if home is None or not isinstance(new, Store):
-            return new
-        view = self._view(home, new.buffer.dtype)
-        index = self._lowered(new.indices[0], home.place // item_size(view.dtype))
-        return replace(new, buffer=view, indices=(index,))
 
     def _expressions(self, stmt: Stmt, roots: Sequence[Expr]) -> list[Expr]:
         new: dict[Expr, Expr] = {}

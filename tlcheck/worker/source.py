@@ -16,7 +16,9 @@ def without_places(source: str) -> str:
     position = 0
     for match in _BUFFER.finditer(source):
         end = _closing(source, match.end())
-        parts += [source[position : match.end()], _without_constant(source[match.end() : end])]
+        # an index such as `(i * 8)` or `((i * 8) + 4096)`, both as `(i * 8) + PLACE`
+        terms = _bare(_SUM.sub("", _bare(source[match.end() : end])))
+        parts += [source[position : match.end()], ("PLACE" if _CONSTANT.fullmatch(terms) else f"({terms}) + PLACE")]
         position = end
     return _NOTE + "".join([*parts, source[position:]]) if parts else source
 
@@ -29,12 +31,6 @@ def _closing(source: str, start: int) -> int:
         if depth == 0:
             return position
     return len(source)
-
-
-def _without_constant(index: str) -> str:
-    """An index such as `(i * 8)` or `((i * 8) + 4096)`, both as `(i * 8) + PLACE`."""
-    terms = _bare(_SUM.sub("", _bare(index)))
-    return "PLACE" if _CONSTANT.fullmatch(terms) else f"({terms}) + PLACE"
 
 
 def _bare(text: str) -> str:

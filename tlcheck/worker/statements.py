@@ -106,6 +106,9 @@ def _for(nodes: Nodes, fields: Fields) -> Stmt:
     binding = fields["thread_binding"]
     if kind == "thread_binding" and nodes.graph.types[binding] == "IterVar":
         return Thread(var, nodes.graph.text(nodes.graph.data[binding]["thread_tag"]), extent, body, line=nodes.line)
+    # how a parallel loop is spread over threads, where that is decided
+    annotations = fields["annotations"]
+    found = [nodes.done[value] for key, value in nodes.graph.pairs(annotations) if key == "parallel_loop_layout"]
     loop = For(
         var,
         start,
@@ -114,23 +117,13 @@ def _for(nodes: Nodes, fields: Fields) -> Stmt:
         body,
         nodes.constants(fields["annotations"]),
         nodes.computed(fields["annotations"]),
-        _spread(nodes, fields["annotations"]),
+        next((layout for layout in found if isinstance(layout, Layout)), None),
         line=nodes.line,
     )
     step = nodes.expr(fields["step"]) if "step" in fields and nodes.graph.types[fields["step"]] else None
     if step is None or (step.op == "int" and step.value == 1):
         return loop
-    return _stepped(nodes, loop, step)
-
-
-def _spread(nodes: Nodes, annotations: int) -> Layout | None:
-    """How a parallel loop is spread over threads, where that is decided."""
-    found = [nodes.done[value] for key, value in nodes.graph.pairs(annotations) if key == "parallel_loop_layout"]
-    return next((layout for layout in found if isinstance(layout, Layout)), None)
-
-
-def _stepped(nodes: Nodes, loop: For, step: Expr) -> Stmt:
-    """A loop with a step counts its iterations and binds the variable."""
+    # a loop with a step counts its iterations and binds the variable
     if step.op != "int" or not isinstance(step.value, int) or step.value <= 0:
         return Unknown("loop with a step", (loop,), line=loop.line)
     dtype = loop.var.dtype

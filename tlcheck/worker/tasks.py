@@ -89,7 +89,9 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
             message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
         if recorder is not None and (found := recorder.found()) is not None:
             channel.write({"dependencies": asdict(found)})
-        _flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # the kernel file may have put anything in their place
+                stream.flush()
         channel.write({**message, "spent": channel.spent()})
         if "failure" in message:
             break
@@ -102,12 +104,6 @@ def _ordered(orders: int | None) -> Iterator[Job]:
     if orders is not None:
         with os.fdopen(orders) as lines:
             yield from [read_job(fields) for fields in json.loads(lines.read() or "[]")]
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the kernel file may have put anything in their place
-            stream.flush()
 
 
 def _result(job: Job, channel: Channel) -> dict[str, Any]:

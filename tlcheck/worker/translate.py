@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tlcheck.snapshot.ir import Evaluate, Expr, Function, Launch, Seq, Snapshot, Stmt, Thread, Unknown
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Launch, Seq, Snapshot, Thread, Unknown
 from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import GraphError, NodeGraph, read_graph
@@ -75,11 +75,8 @@ def _build(nodes: Nodes) -> None:
             try:
                 done[index] = builder(nodes, data[index])
             except (LookupError, TypeError, ValueError, AttributeError):  # a release that writes other fields
-                done[index] = _unread(nodes, types[index])
-
-
-def _unread(nodes: Nodes, kind: str) -> Expr | Stmt:
-    return Unknown(kind, line=nodes.line) if kind in STATEMENTS else nodes.unknown(kind)
+                kind = types[index]
+                done[index] = Unknown(kind, line=nodes.line) if kind in STATEMENTS else nodes.unknown(kind)
 
 
 def _lines(graph: NodeGraph, file: str) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from tlcheck.lower.client import Worker
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Failure
 
-ADDITIONS = "    proved: B: additions proved, content not examined"  # nothing is executed here
+PROVED = "1 atomic proved; no output was compared"  # nothing is executed here
 DECLARES = "import tlcheck\n"  # a file of this kind is not run as a script
 KNOWN = Expect(releases="<=0.1.15", rule="TLA001", buffer="B", reason="known")
 
@@ -85,19 +86,19 @@ def test_saved_snapshots_need_no_worker(capsys: pytest.CaptureFixture[str], monk
     refuse(monkeypatch)
     code, out = check(capsys, RIGHT, WRONG)
     assert code == 1
-    assert out.startswith(f"{RIGHT}  1 atomic: 1 proved\n{ADDITIONS}\n{WRONG}  1 atomic: 1 refuted\n")
+    assert out.startswith(f"ok  {RIGHT}  sm_90  {PROVED}")
+    assert re.search(r"^\S+:\d+: TLA001 lanes-not-contiguous: .*  \[TileLang 0.1.7, sm_90\]$", out, re.MULTILINE)
     assert "element B[0, 1] belongs at offset 32, is added at offset 1" in out
-    assert out.endswith("2 cases, 2 atomics: 1 proved, 1 refuted\n")
+    assert out.endswith("1 ok, 1 bug in TileLang\n")
     assert check(capsys, RIGHT)[0] == 0
-    assert check(capsys, RIGHT, WRONG, "-q") == (1, out.partition(f"{ADDITIONS}\n")[2])
-    assert check(capsys, RIGHT, "--quiet") == (0, "1 case, 1 atomic: 1 proved\n")
+    assert check(capsys, RIGHT, WRONG, "-q") == (1, out.partition("\n")[2])
+    assert check(capsys, RIGHT, "--quiet") == (0, "1 ok\n")
 
 
 def test_a_kernel_file(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
-    assert check(capsys, "k.py") == (
-        0,
-        f"k.py::a sm_90 0.1.15  1 atomic: 1 proved\n{ADDITIONS}\n1 case, 1 atomic: 1 proved\n",
-    )
+    code, out = check(capsys, "k.py")
+    first, *others = out.splitlines()
+    assert (code, first.startswith(f"ok  k.py::a  sm_90  {PROVED}"), others[-1]) == (0, True, "1 ok")
     worker.snapshots = {"a": WRONG}
     assert check(capsys, "k.py::a")[0] == 1
 
@@ -105,11 +106,10 @@ def test_a_kernel_file(capsys: pytest.CaptureFixture[str], worker: StandInWorker
 def test_results_are_in_the_order_of_the_arguments(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
     worker.files = {"k.py": (declared("b"), declared("a", ("sm_90",)))}
     _, out = check(capsys, "k.py", RIGHT)
-    assert [line.partition("  ")[0] for line in out.splitlines()[:-1] if line != ADDITIONS] == [
-        "k.py::b sm_80 0.1.15",
-        "k.py::b sm_90 0.1.15",
-        "k.py::a sm_90 0.1.15",
-        str(RIGHT),
+    assert [line.split("  ")[1:3] for line in out.splitlines() if line.startswith("ok")] == [
+        ["k.py::b", "sm_80 sm_90"],
+        ["k.py::a", "sm_90"],
+        [str(RIGHT), "sm_90"],
     ]
 
 
@@ -118,11 +118,11 @@ def test_expectations(capsys: pytest.CaptureFixture[str], worker: StandInWorker)
     worker.snapshots = {"a": WRONG}
     code, out = check(capsys, "k.py")
     assert code == 0
-    assert "TLA001 lanes-not-contiguous (expected)" in out
-    assert out.endswith("1 case, 1 atomic: 1 expected\n")
+    assert ", sm_90, expected]\n" in out
+    assert out.endswith("\n1 expected\n")
     code, out = check(capsys, "k.py", "--no-expect")
     assert code == 1
-    assert out.endswith("1 case, 1 atomic: 1 refuted\n")
+    assert out.endswith("\n1 bug in TileLang\n")
     worker.snapshots = {}
     code, out = check(capsys, "k.py")
     assert code == 1
@@ -136,7 +136,7 @@ def test_acceptances(capsys: pytest.CaptureFixture[str], worker: StandInWorker, 
     (tmp_path / "tlcheck-accept.toml").write_text(entry)
     code, out = check(capsys, "k.py")
     assert code == 0
-    assert "accepted  why not" in out
+    assert "   accepted: why not\n" in out
     worker.snapshots = {}
     code, out = check(capsys, "k.py")
     assert code == 0
@@ -152,15 +152,14 @@ def test_a_case_that_fails_is_not_checked_and_the_others_are(
     worker.failures = {"a": Failure("crash", "lower", "SIGABRT: no such tile", "first\nsecond", "k.py:3")}
     code, out = check(capsys, "k.py")
     assert code == 3
-    assert out.splitlines() == [
-        "k.py::a sm_90 0.1.15  not checked",
-        "    lower: SIGABRT: no such tile (k.py:3)",
-        "        first",
-        "        second",
-        "k.py::b sm_90 0.1.15  1 atomic: 1 proved",
-        ADDITIONS,
-        "2 cases, 1 atomic: 1 proved; 1 not checked",
+    assert out.splitlines()[:4] == [
+        "k.py:3: not checked: lower: SIGABRT: no such tile   [a, TileLang 0.1.15, sm_90]",
+        "   first",
+        "   second",
+        "   raised at k.py:3",
     ]
+    assert out.splitlines()[4].startswith(f"ok  k.py::b  sm_90  {PROVED}")
+    assert out.endswith("\n1 ok, 1 not checked\n")
 
 
 def test_files_without_cases_in_a_folder_are_counted(
@@ -217,9 +216,9 @@ def test_the_projects_settings(capsys: pytest.CaptureFixture[str], worker: Stand
     (tmp_path / "src").mkdir()
     code, out = check(capsys)
     assert code == 0
-    assert out.startswith("k.py::a sm_100 0.1.15 (0.1.9)  ")
+    assert out.startswith("ok  k.py::a@0.1.9  sm_100  ")
     assert worker.jobs[-1].pythonpath == (str(tmp_path / "src"),)
-    assert check(capsys, "--arch", "sm_80")[1].startswith("k.py::a sm_80 ")
+    assert check(capsys, "--arch", "sm_80")[1].startswith("ok  k.py::a@0.1.9  sm_80  ")
 
 
 @pytest.mark.parametrize(
@@ -285,15 +284,16 @@ def test_kernels_that_go_wrong_in_every_way(capsys: pytest.CaptureFixture[str], 
     assert "Traceback" not in out
     assert len(out) < 3000
     for name, message in {
-        "raises": "build: ValueError: [bold]no such tile[/bold] (",
-        "aborts": "build: the process ended with SIGABRT (",
-        "prints": "build: ValueError: printed (",
+        "raises": "build: ValueError: [bold]no such tile[/bold]",
+        "aborts": "build: the process ended with SIGABRT",
+        "prints": "build: ValueError: printed",
         "hangs": "build: no end after 3 s of processor time",
         "no_kernel": "build: no_kernel returned NoneType, not a PrimFunc",
     }.items():
-        assert f"k.py::{name} sm_90 0.0.1  not checked\n    {message}" in out
-    assert "k.py::known sm_90 0.0.1  expected error\n" in out
-    assert out.endswith("6 cases; 5 not checked; 1 expected error\n")
+        found = rf"^k\.py:\d+: not checked: {re.escape(message)}.*  \[{name}, TileLang 0\.0\.1, sm_90\]$"
+        assert re.search(found, out, re.MULTILINE), out
+    assert re.search(r"^k\.py:\d+: fails as expected: .*  \[known, ", out, re.MULTILINE)
+    assert out.endswith("\n5 not checked, 1 expected error\n")
 
 
 @pytest.mark.usefixtures("real")
@@ -313,7 +313,7 @@ def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_
     (tmp_path / "k.py").write_text(f"{DECLARES}import nowhere")
     code, out = check(capsys, "k.py")
     assert code == 3
-    assert out.startswith("k.py 0.0.1  not checked\n    import: ModuleNotFoundError: No module named 'nowhere' (")
+    assert out.startswith("k.py:2: not checked: import: ModuleNotFoundError: No module named 'nowhere'   [")
 
 
 @pytest.mark.slow

@@ -58,8 +58,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_it_writes_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     assert (
-        "cases/test_scatter_cases.py::scatter_case sm_90 0.1.15  "
-        "1 atomic, 1 output, 1 order claim, 2 legality claims: 1 proved, 4 agreed" in capsys.readouterr().out
+        "ok  cases/test_scatter_cases.py::scatter_case  sm_90  same results as the source in "
+        in capsys.readouterr().out
     )
     config = read_config(project)
     assert (config.paths, config.toolchain, config.pythonpath) == ((project / "cases",), PINNED, (project,))

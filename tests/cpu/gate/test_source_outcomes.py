@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import declared, put_in_place
-from tests.cpu.execute.compare.test_sources import Written
+from tests.cpu.execute.compare.test_sources import SourceKernel
 from tests.cpu.gate.comparing import made as side_of
 from tests.cpu.lower.test_case_inputs import Maker
 from tlcheck.cache.store import Cache
@@ -46,9 +46,9 @@ def asked(pair: LoweredPair, folder: Path, kept: Cache) -> OtherKernel | None:
 
 
 def test_other_outputs_of_the_kernels_as_written_are_weaker_without_a_reference(tmp_path: Path) -> None:
-    written = Written()
-    bx = written.kernel.bx
-    one, other = (written.snapshot(written.store(bx, term)) for term in (1.0, 3.0))
+    kernel = SourceKernel()
+    bx = kernel.kernel.bx
+    one, other = (kernel.snapshot(kernel.store(bx, term)) for term in (1.0, 3.0))
     pair = pair_of(tmp_path, one, other)
     found = asked(pair, tmp_path, Cache(None))
     assert found is not None
@@ -60,8 +60,8 @@ def test_other_outputs_of_the_kernels_as_written_are_weaker_without_a_reference(
 
 
 def test_equal_outputs_are_no_difference(tmp_path: Path) -> None:
-    written = Written()
-    one, other = (written.snapshot(written.store(block, 1.0)) for block in (written.kernel.bx, written.mirrored))
+    kernel = SourceKernel()
+    one, other = (kernel.snapshot(kernel.store(block, 1.0)) for block in (kernel.kernel.bx, kernel.mirrored))
     pair = pair_of(tmp_path, one, other)
     assert asked(pair, tmp_path, Cache(None)) is None
     assert outcomes(pair, one_toolchain=False) == ()
@@ -83,8 +83,8 @@ def test_inputs_that_are_not_there_are_made_again(
         return request
 
     monkeypatch.setattr("tlcheck.verdicts.judging.with_given", with_given)
-    written = Written()
-    one, other = (written.snapshot(written.store(written.kernel.bx, term)) for term in (1.0, 3.0))
+    kernel = SourceKernel()
+    one, other = (kernel.snapshot(kernel.store(kernel.kernel.bx, term)) for term in (1.0, 3.0))
     pair = pair_of(tmp_path, one, other)
     assert pair.before is not None
     pair = replace(pair, before=replace(pair.before, inputs=MadeInputs(made, "d1")))
@@ -97,9 +97,9 @@ def test_inputs_that_are_not_there_are_made_again(
 
 @pytest.mark.parametrize("terms", [(1.0, 3.0), (1.0, 1.0)])
 def test_the_answer_is_kept(terms: tuple[float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Written()
-    blocks = written.kernel.bx, written.mirrored
-    pair = pair_of(tmp_path, *(written.snapshot(written.store(b, t)) for b, t in zip(blocks, terms, strict=True)))
+    kernel = SourceKernel()
+    blocks = kernel.kernel.bx, kernel.mirrored
+    pair = pair_of(tmp_path, *(kernel.snapshot(kernel.store(b, t)) for b, t in zip(blocks, terms, strict=True)))
     (tmp_path / "first").mkdir()
     first = asked(pair, tmp_path / "first", Cache(tmp_path / "cache"))
     monkeypatch.setattr("tlcheck.execute.compare.sources.differing_output", lambda *_: pytest.fail("executed again"))
@@ -132,13 +132,13 @@ def test_a_reference_says_which_is_right(before: str, after: str, klass: str, sa
 def test_kernels_that_judging_has_found_to_leave_the_same_are_not_executed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = Written()
-    one, other = (written.snapshot(written.store(written.kernel.bx, *terms)) for terms in ((1.0,), (0.0, 1.0)))
+    kernel = SourceKernel()
+    one, other = (kernel.snapshot(kernel.store(kernel.kernel.bx, *terms)) for terms in ((1.0,), (0.0, 1.0)))
     pair = pair_of(tmp_path, one, other)
     assert pair.before is not None
     assert pair.after is not None
     judged = [
-        replace(side, result=judge_written(side.result, file))
+        replace(side, result=judge_source(side.result, file))
         for side, file in ((pair.before, one), (pair.after, other))
     ]
     asked_for: list[object] = []
@@ -150,17 +150,17 @@ def test_kernels_that_judging_has_found_to_leave_the_same_are_not_executed_again
     assert len(asked_for) == 1
 
 
-def judge_written(result: Result, snapshot: Snapshot) -> Result:
-    """With what judging says of the kernel as written."""
+def judge_source(result: Result, snapshot: Snapshot) -> Result:
+    """With what judging says of the source."""
     return replace(result, source_digest=verdicts_of(snapshot, Request()).source_digest)
 
 
 def test_what_is_left_tells_kernels_apart() -> None:
     """By one value, one element, the blocks and the seeds that were executed."""
-    written = Written()
-    bx = written.kernel.bx
-    first = written.snapshot(written.store(bx, 1.0))
-    others = [verdicts_of(written.snapshot(written.store(bx, 3.0)), Request())]
+    kernel = SourceKernel()
+    bx = kernel.kernel.bx
+    first = kernel.snapshot(kernel.store(bx, 1.0))
+    others = [verdicts_of(kernel.snapshot(kernel.store(bx, 3.0)), Request())]
     others += [verdicts_of(first, request) for request in (Request(seeds=(1,)), Request(blocks=((0, 0, 0),)))]
     found = verdicts_of(first, Request()).source_digest
     assert found

@@ -64,12 +64,12 @@ def within(index: Expr, size: int = 64) -> tuple[Expr, Expr]:
 
 
 def status(
-    written: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = (), root: str | None = None
+    source: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = (), root: str | None = None
 ) -> str:
     """What is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares them.
     root: what the atomic adds to, where the kernel has several.
     """
-    before, after = _function(written, (ADDED, *buffers)), _function(lowered, (ADDED, *(seen or buffers)))
+    before, after = _function(source, (ADDED, *buffers)), _function(lowered, (ADDED, *(seen or buffers)))
     checkpoints = {"source": before, "intent": before, "device-tir": after}
     snapshot = Snapshot("case", "file", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
     found = evidences(subject(snapshot))

@@ -53,11 +53,11 @@ class Kernel:
             self._runs[key] = self._run(function, checkpoint == "intent", block)
         return self._runs[key]
 
-    def _run(self, function: Function, written: bool, block: Mapping[str, int]) -> list[Addition]:
+    def _run(self, function: Function, is_source: bool, block: Mapping[str, int]) -> list[Addition]:
         if any(_reduces(e) for s in statements(function.body) for e in postorder(expressions(s))):
             raise UnsupportedError("a TMA reduction")
         values = {e.uid: self.sizes[str(e.value)] for e in symbols(function) if str(e.value) in self.sizes}
-        run = Run(self, function, written, block, values)
+        run = Run(self, function, is_source, block, values)
         run.run(function.body)
         return run.found
 

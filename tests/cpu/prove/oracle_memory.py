@@ -21,13 +21,13 @@ class Layouts(Protocol):
 
 
 class Machine:
-    """Evaluates expressions of one function, for one thread at a time. written: it is the kernel as written.
+    """Evaluates expressions of one function, for one thread at a time. is_source: it is that of the source.
 
     values: of variables, by uid.
     """
 
-    def __init__(self, kernel: Layouts, function: Function, written: bool, values: Values) -> None:
-        self.kernel, self.written = kernel, written
+    def __init__(self, kernel: Layouts, function: Function, is_source: bool, values: Values) -> None:
+        self.kernel, self.is_source = kernel, is_source
         self.values: Values = {"lane": 0, **values}
         self.thread = {"threadIdx.x": 0, "threadIdx.y": 0, "threadIdx.z": 0}
         self.registers: dict[tuple[object, ...], object] = {}
@@ -75,7 +75,7 @@ class Machine:
                 raise UnsupportedError(f"{root}{list(indices)} was given nothing that is understood")
             return self.registers[key]
         layout = self.kernel.layouts.get(root)
-        if layout is not None and layout.thread is not None and not self.written:
+        if layout is not None and layout.thread is not None and not self.is_source:
             return ("element", root, self._held(root, buffer, indices))
         return ("element", root, self.offset(root, buffer, indices))
 
@@ -94,7 +94,7 @@ class Machine:
         """The place of an element in memory, in elements."""
         start = int(self.number(buffer.elem_offset)) if buffer.elem_offset is not None else 0
         layout = self.kernel.layouts.get(root)
-        if self.written and layout is not None and layout.thread is None:
+        if self.is_source and layout is not None and layout.thread is None:
             table, extents = self.kernel.image(root)
             indices = [*[0] * (len(layout.vars) - len(indices)), *indices]  # the first stage of a pipeline
             if len(extents) == 0 or tuple(indices) not in table:

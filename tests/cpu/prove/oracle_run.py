@@ -19,7 +19,7 @@ class Addition:
     """One element added.
 
     offset: in elements of the destination's memory. inside: within the buffer. element: the index, logical for what is
-    added as written. value: a tree of operations, its leaves are (memory, element).
+    added in the source. value: a tree of operations, its leaves are (memory, element).
     """
 
     root: str
@@ -55,9 +55,9 @@ class Run(Machine):
     """Executes statements and collects what atomics add."""
 
     def __init__(
-        self, kernel: Layouts, function: Function, written: bool, block: Mapping[str, int], values: Values
+        self, kernel: Layouts, function: Function, is_source: bool, block: Mapping[str, int], values: Values
     ) -> None:
-        super().__init__(kernel, function, written, values)
+        super().__init__(kernel, function, is_source, values)
         self.block = block
         self.found: list[Addition] = []
         self.loops: dict[str, int] = {}
@@ -116,7 +116,7 @@ class Run(Machine):
     def _loop(self, s: For) -> None:
         if s.kind == "thread_binding":
             raise UnsupportedError("a thread binding")
-        outermost = s.kind == "parallel" and self.written and not self.parallel
+        outermost = s.kind == "parallel" and self.is_source and not self.parallel
         if outermost and not self._first():
             return
         self.parallel |= outermost
@@ -194,10 +194,10 @@ class Run(Machine):
             raise UnsupportedError("too many additions")
         root = self.root(place.buffer)
         shape = [] if place.flat else [self.number(s) for s in place.buffer.shape]
-        index = where if self.written else start  # a guard cannot cut a part off an instruction
+        index = where if self.is_source else start  # a guard cannot cut a part off an instruction
         inside = all(0 <= i < n for i, n in zip(index, shape, strict=True)) if shape else True
         offset = where[0] if place.flat else self.offset(root, place.buffer, where)
-        if not self.written and not place.flat:
+        if not self.is_source and not place.flat:
             offset = self.offset(root, place.buffer, start) + lane
         self.found.append(
             Addition(
@@ -207,7 +207,7 @@ class Run(Machine):
         )  # fmt: skip
 
     def _tile(self, operation: str, args: Sequence[Expr]) -> None:
-        if not self.written:
+        if not self.is_source:
             raise UnsupportedError("a tile operator after lowering")
         if not self.parallel and not self._first():
             return

@@ -1,4 +1,4 @@
-"""A tile as written and lowered in another order, with a fault or none: footprints made by hand, at random."""
+"""A tile of the source, and lowered in another order, with a fault or none: footprints made by hand, at random."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from random import Random
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.tiles import BLOCK, THREAD
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.prove.footprints import Footprint
 
 BLOCKS = 3
@@ -32,7 +33,7 @@ def counted(algebra: Algebra, footprints: Sequence[Footprint], bounded: bool) ->
 
 
 class Pair:
-    """A tile of random size as written, and as a loop over threads and lanes in another order, with a fault or none."""
+    """A tile of random size as source, and as a loop over threads and lanes in another order, with a fault or none."""
 
     def __init__(self, random: Random, fault: str) -> None:
         self.random = random

@@ -9,8 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis.strategies import randoms
 
 from tests.cpu.prove.random_expressions import ARITHMETIC, condition, expression, integer, value, variable
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, unread
+from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomial import Poly, add, as_constant
 from tlcheck.snapshot.ir import Expr
 
 POINTS = 12

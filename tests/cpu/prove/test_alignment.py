@@ -12,8 +12,8 @@ from hypothesis.strategies import randoms
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.tiles import BLOCK, THREAD
-from tlcheck.algebra.algebra import add, constant, scale
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import add, constant, scale
 from tlcheck.program.tma import LANE
 from tlcheck.prove.alignment import aligned
 

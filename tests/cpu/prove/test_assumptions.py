@@ -7,7 +7,8 @@ import pytest
 
 from tests.cpu.mutations.mutants import mutants
 from tests.fixtures.index import Fixture, read
-from tlcheck.algebra.algebra import Algebra, as_constant, unread
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.polynomial import as_constant
 from tlcheck.program.walk import Program, walk
 from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, related, symbols
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
@@ -90,7 +91,7 @@ def test_promises_of_more_than_sizes_are_told_apart() -> None:
 
 
 def without_promises(fixture: Fixture) -> set[str]:
-    """The verdicts of a kernel whose lowering relies on a promise that the kernel as written does not have."""
+    """The verdicts of a kernel whose lowering relies on a promise that the source does not have."""
     snapshot = fixture.snapshot()
 
     def plain(_: Stmt, stmt: Stmt) -> Stmt:

@@ -186,7 +186,7 @@ STAGE = Buffer("stage", "float32", (number(1),), "local", Expr("var", "handle", 
 
 
 def test_a_source_that_is_overwritten_after_it_was_staged_is_not_what_is_added() -> None:
-    """As written the source is filled and then added; staged before that, it is the old content that is added."""
+    """In the source the source is filled and then added; staged before that, it is the old content that is added."""
 
     def filled(late: bool) -> Change:
         def change(stmt: Stmt) -> Stmt:

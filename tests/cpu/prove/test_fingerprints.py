@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, scale, unread
+from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly, add, scale
 from tlcheck.prove.fingerprints import Factors, Part, Sum, fingerprints
 
 ROWS, COLUMNS = 64, 32

@@ -1,4 +1,4 @@
-"""Values in another form than as written: the device's names of functions, and the types that operations round to."""
+"""Values in another form than in the source: the device's functions, and the types that operations round to."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def real(value: float, dtype: str) -> Expr:
     return Expr("float", dtype, value=value)
 
 
-def verdict(written: Expr, lowered: Expr) -> str:
+def verdict(source: Expr, lowered: Expr) -> str:
     """What is proved of a value that becomes another."""
     element = load(SUMS, THREAD)
-    return status(add(element, written), add(element, lowered), HALVES, FLOATS, SUMS)
+    return status(add(element, source), add(element, lowered), HALVES, FLOATS, SUMS)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_an_operation_wraps_where_its_type_ends(op: str) -> None:
     value = own(numbers)
     narrow, wide = operation(op, value, value), operation(op, cast("int64", value), cast("int64", value))
 
-    def verdict(written: Expr, lowered: Expr) -> str:
+    def verdict(source: Expr, lowered: Expr) -> str:
         element = load(SUMS, THREAD)
-        before, after = (add(element, cast("float32", v)) for v in (written, lowered))
+        before, after = (add(element, cast("float32", v)) for v in (source, lowered))
         return status(before, after, numbers, SUMS)
 
     assert verdict(wide, wide) == "same"
@@ -107,9 +107,9 @@ NUMBERS, LONGS = tensor("I", "int32", 256, 91_045), tensor("L", "int64", 256, 91
 @pytest.mark.parametrize("divisor", [5, 7])
 @pytest.mark.parametrize(("op", "other"), [("floordiv", "floormod"), ("floormod", "floordiv")])
 def test_a_division_that_c_does_not_have_is_written_out(op: str, other: str, divisor: int, buffer: Buffer) -> None:
-    def verdict(written: Expr, lowered: Expr) -> str:
+    def verdict(source: Expr, lowered: Expr) -> str:
         sums = tensor("S", buffer.dtype, 64, 91_042)
-        before, after = (add(load(sums, THREAD), v) for v in (written, lowered))
+        before, after = (add(load(sums, THREAD), v) for v in (source, lowered))
         return status(before, after, NUMBERS, LONGS, sums)
 
     value, by = own(buffer), number(divisor, buffer.dtype)
@@ -166,13 +166,13 @@ def returned(index: Expr, how: str = "address_of") -> Expr:
 
 @pytest.mark.parametrize(("moved", "expected"), [(0, "same"), (1, "different")])
 def test_an_atomic_of_what_another_one_returns(moved: int, expected: str) -> None:
-    written = add(HERE, returned(THREAD, "access_ptr"))
+    source = add(HERE, returned(THREAD, "access_ptr"))
     lowered = add(HERE, returned(operation("add", THREAD, number(moved))))
-    assert status(written, lowered, COUNTERS, root="B") == expected
+    assert status(source, lowered, COUNTERS, root="B") == expected
 
 
 def test_each_atomic_returns_a_number_of_its_own() -> None:
     quotient = operation("floordiv", returned(THREAD), number(5))
-    written, lowered = add(HERE, quotient), add(HERE, written_out("floordiv", returned(THREAD), 5))
-    assert status(written, written, COUNTERS, root="B") == "undecided"
-    assert status(written, lowered, COUNTERS, root="B") == "undecided"
+    source, lowered = add(HERE, quotient), add(HERE, written_out("floordiv", returned(THREAD), 5))
+    assert status(source, source, COUNTERS, root="B") == "undecided"
+    assert status(source, lowered, COUNTERS, root="B") == "undecided"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
-from tlcheck.algebra.algebra import Algebra, Content, Poly, add, constant, scale, unread
+from tlcheck.algebra.algebra import Algebra, Content, unread
 from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.gates import Gates, unfloored
 from tlcheck.snapshot.ir import Buffer, Expr

@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tlcheck.algebra.algebra import Algebra, FragmentTable, Poly, add, constant, scale, unread
+from tlcheck.algebra.algebra import Algebra, FragmentTable, unread
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.prove import known
 from tlcheck.prove.fingerprints import Part, UndecidedError, fingerprints
 from tlcheck.prove.footprints import Leaf

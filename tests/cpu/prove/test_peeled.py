@@ -163,7 +163,7 @@ REGISTER = Buffer("staged", "float32", (integer(1),), "local", Expr("var", "hand
 
 
 def _adding_a(source: Function) -> Function:
-    """The kernel as written with the atomic's value read from A, not from the tile that A is copied to."""
+    """The source with the atomic's value read from A, not from the tile that A is copied to."""
     (copy,) = (e for s in statements(source.body) for e in expressions(s) if e.value == "copy")
     (atomic,) = atomics(source)
     return with_call(source, atomic, replace(atomic, args=(copy.args[0], *atomic.args[1:])))

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.prove import proofs
 
 N, B = 1, 2

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.program.atomics import Pointer, Site
 from tlcheck.program.walk import Placed, Scope
 from tlcheck.prove.footprints import TAGS, Footprint, Leaf

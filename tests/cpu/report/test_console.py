@@ -24,22 +24,23 @@ def page(long: str) -> str:
     file = io.StringIO()
     finding = replace(make_finding(), layout=long, excerpt=Excerpt(1, 1, (long,)))
     claim = replace(make_atomic("refuted"), finding=finding)
-    check_text.write(console(file), [replace(make_result(), claims=(claim,))], [])
+    check_text.write(console(file), [replace(make_result(), claims=(claim,))], [], verbose=True)
     return file.getvalue()
 
 
 def test_a_file_gets_whole_lines_without_blanks_at_their_ends() -> None:
     long = "D[tx % 32 // 4] " * 20 + "end"
     lines = page(long).splitlines()
-    assert f"│ layout   {long}" in lines
-    assert f"│ TIR      > 1  {long}" in lines
+    assert f"   layout: {long}" in lines
+    assert f"   TIR: >    1 {long}" in lines
     assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_columns_says_how_wide_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    boxed = [line for line in page("x" * 300).splitlines() if line.startswith(("│", "╭", "╰"))]
-    assert {len(line) for line in boxed} == {60}
+    rows = [line for line in page("x " * 300).splitlines() if line.endswith("x x x")]
+    assert len(rows) > 10
+    assert max(map(len, rows)) <= 60
 
 
 def test_no_color_leaves_out_bold(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

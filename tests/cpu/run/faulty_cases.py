@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilelang
 import tilelang.language as T
+import torch
 
 from tlcheck.case import Case
 
@@ -127,6 +128,126 @@ def replicas():
     return main
 
 
+def partly_cleared():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            total = T.alloc_local((1,), "float32")
+            dropped = T.alloc_local((2,), "float32")
+            if tx >= 16:
+                total[0] = 0.0
+            for i in T.serial(2):
+                dropped[i] = dropped[i] * 2.0
+            total[0] += A[bx * 128 + tx]
+            B[bx * 128 + tx] = total[0]
+
+    return main
+
+
+def replicas_in_turn():
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "float32"), B: T.Tensor((4, 32), "float32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((128,), "float32")
+            for i in T.serial(4):
+                s[i * 32 + tx // 8] = A[i, tx // 8]
+                if tx % 8 == 0:
+                    B[i, tx // 8] = s[i * 32 + tx // 8] * 2.0
+                T.sync_threads()
+
+    return main
+
+
+def replicas_that_change():
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "float32"), B: T.Tensor((4, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((32,), "float32")
+            for i in T.serial(4):
+                s[tx // 8] = A[i, tx // 8]
+                B[i, tx] = s[tx // 8] * 2.0
+
+    return main
+
+
+def assumed():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            T.assume(bx * 128 + tx < 500)
+            B[bx * 128 + tx] = A[bx * 128 + tx]
+
+    return main
+
+
+def assumed_of_keys():
+    @T.prim_func
+    def main(K: T.Tensor((512,), "int32"), B: T.Tensor((512,), "int32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            T.assume(K[bx * 128 + tx] > 100)
+            B[bx * 128 + tx] = K[bx * 128 + tx]
+
+    return main
+
+
+def arrivals(threads: int, parity: int):
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((64, 64), "float16")
+            full = T.alloc_barrier(128)
+            T.tma_copy(A, s, barrier=full)
+            if tx < threads:
+                T.mbarrier_arrive(full)
+            T.mbarrier_wait_parity(full, parity)
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = s[j, i]
+
+    return main
+
+
+def arrivals_of_keys():
+    @T.prim_func
+    def main(K: T.Tensor((128,), "int32"), B: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            full = T.alloc_barrier(128)
+            if K[tx] > 5:
+                T.mbarrier_arrive(full)
+            T.mbarrier_wait_parity(full, 0)
+            B[tx] = K[tx]
+
+    return main
+
+
+def committed(commits: bool):
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((128,), "float32")
+            T.ptx_cp_async(T.access_ptr(s[tx * 4], "w", 4), T.access_ptr(A[tx * 4], "r", 4), 4)
+            if commits:
+                T.ptx_commit_group()
+            T.ptx_wait_group(0)
+            T.sync_threads()
+            for i in T.Parallel(128):
+                B[i] = s[127 - i]
+
+    return main
+
+
+def small_keys(args, generator, device):
+    keys = torch.arange(512, dtype=torch.int32, device=device)
+    return keys, torch.zeros_like(keys)
+
+
 uncleared = Case(uncleared)
 bins_not_cleared = Case(bins_not_cleared)
 past_the_end = Case(past_the_end)
@@ -136,3 +257,15 @@ crowded = Case(crowded)
 scattered = Case(scattered)
 gathered = Case(gathered)
 replicas = Case(tilelang.jit(pass_configs=UNSYNCED)(replicas))
+replicas_in_turn = Case(tilelang.jit(pass_configs=UNSYNCED)(replicas_in_turn))
+replicas_that_change = Case(tilelang.jit(pass_configs=UNSYNCED)(replicas_that_change))
+partly_cleared = Case(partly_cleared)
+assumed = Case(assumed)
+assumed_of_small_keys = Case(assumed_of_keys, inputs=small_keys)
+assumed_of_keys = Case(assumed_of_keys)
+few_arrivals = Case(arrivals, args={"threads": 64, "parity": 0})
+other_parity = Case(arrivals, args={"threads": 128, "parity": 1})
+all_arrivals = Case(arrivals, args={"threads": 128, "parity": 0})
+arrivals_of_keys = Case(arrivals_of_keys)
+uncommitted = Case(committed, args={"commits": False})
+committed = Case(committed, args={"commits": True})

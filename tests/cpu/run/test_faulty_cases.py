@@ -15,9 +15,21 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
     "bins_not_cleared": ("TLS003", "counts", "T.atomic_add(H[tx], counts[tx])", "read of counts[0]"),
     "past_the_end": ("TLS002", "s", "B[bx * 128 + tx] = s[tx + 1] - s[tx]", "access of s[128]"),
     "half_a_barrier": ("TLS004", "T.sync_threads", "T.sync_threads()", "128 threads"),
+    "partly_cleared": ("TLS003", "total", "total[0] += A[bx * 128 + tx]", "read of total[0], which nothing has set"),
+    "replicas_that_change": ("TLS001", "s", "s[tx // 8] = A[i, tx // 8]", "nothing orders the write of block"),
+    "assumed": ("TLS005", "T.assume", "T.assume(bx * 128 + tx < 500)", "in block (3, 0, 0), thread 116"),
+    "assumed_of_small_keys": ("TLS005", "T.assume", "T.assume(K[bx * 128 + tx] > 100)", "in block (0, 0, 0), thread 0"),
+    "few_arrivals": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
+    "other_parity": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
+    "uncommitted": ("TLS006", "s", "T.ptx_wait_group(0)", "wait that covers no copy into s"),
     "crowded": ("TLS001", "counts", "counts[K[bx * 128 + tx] % 64] += 1", "nothing orders the read of block"),
 }
-DRAWN = {"scattered": "B", "gathered": "B"}  # and the output that is undecided
+DRAWN = {
+    "scattered": "B",
+    "gathered": "B",
+    "assumed_of_keys": "B",
+    "arrivals_of_keys": "B",
+}  # and the output that is undecided
 
 
 @pytest.fixture(scope="module")
@@ -56,5 +68,13 @@ def test_a_barrier_that_tilelang_makes_one_of_fewer_threads_is_right(checked: di
 
 
 @pytest.mark.toolchain
-def test_threads_that_read_what_they_wrote_are_not_accused(checked: dict[str, Any]) -> None:
-    assert "refuted" not in {claim["verdict"] for claim in checked["replicas"]["claims"]}
+@pytest.mark.parametrize("case", ["replicas", "replicas_in_turn", "all_arrivals", "committed"])
+def test_what_is_right(checked: dict[str, Any], case: str) -> None:
+    """Threads that write one value and read what they wrote, and waits that end."""
+    assert {claim["verdict"] for claim in checked[case]["claims"]} == {"agreed"}
+
+
+@pytest.mark.toolchain
+def test_a_part_of_an_output_that_is_unset_is_counted(checked: dict[str, Any]) -> None:
+    (claim,) = [claim for claim in checked["partly_cleared"]["claims"] if claim["verdict"] == "refuted"]
+    assert "64 of 512 elements of B depend on it" in claim["finding"]["what"]

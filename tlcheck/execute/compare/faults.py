@@ -1,4 +1,5 @@
-"""Faults of the source itself: a race, an access out of bounds, memory that nothing set, a barrier that some miss.
+"""Faults of the source itself: a race, an access out of bounds, memory that nothing set, a barrier that some miss, a
+promise that does not hold, a wait that never ends.
 
 A fault is the author's. It is refuted where it is there on all inputs, or on the case's own; where it may depend on
 inputs that were drawn it is *open*: others may not show it (`program.steering`).
@@ -6,7 +7,7 @@ inputs that were drawn it is *open*: others may not show it (`program.steering`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -16,16 +17,17 @@ from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
-from tlcheck.execute.reasons import Illegal, NotModelled, Unkept
+from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
-from tlcheck.program.roles import accesses
+from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, While
 from tlcheck.snapshot.walk import expressions, statements
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
+PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case to decide it"
 _SYNCED = "statements that only T.sync_threads orders"
 
@@ -34,9 +36,10 @@ _SYNCED = "statements that only T.sync_threads orders"
 class Fault:
     """A fault of the source.
 
-    problem: one of those above. line: of the source, 0 where it is not known. what: a sentence. index: of the element.
-    first, second: the accesses. open: why it is not refuted, empty where it is. reasons: those of undecided outputs and
-    orders that it explains. outputs: those of which nothing is known because of it.
+    problem: one of those above. buffer: empty for a barrier; `T.assume` for a promise. line: of the source, 0 where it
+    is not known. what: a sentence. index: of the element. first, second: the accesses. open: why it is not refuted,
+    empty where it is. reasons: those of undecided outputs and orders that it explains. outputs: those of which nothing
+    is known because of it.
     """
 
     problem: str
@@ -71,16 +74,26 @@ class Faults:
         certain = self._is_certain(clash.first, clash.second, found)
         first, second = (clash.first, clash.second) if clash.first is not None else (clash.second, None)
         words = frozenset((contest.words(buffer), contest.words(f"{name} as well"), contest.words(f"{buffer} as well")))
+        open_to = "" if certain else _ON_DRAWN
+        if contest.wait is not None:
+            early = f"line {clash.line}" if clash.line else "a later statement"
+            what = f"this wait covers no copy: those into {name} are in no group; {early} accesses {name} too early"
+            wait = self._made(f"wait that covers no copy into {name}", clash.second.block, -1, contest.wait)
+            return Fault(UNCOMMITTED, buffer, contest.wait.line, what, index, wait, None, open_to, words)
         what = f"{contest.who} race for {name}"
         if contest.who == _SYNCED:
             what = f"nothing orders two statements that access {name}: T.sync_threads is missing between them"
-        return Fault(RACE, buffer, clash.line, what, index, first, second, "" if certain else _ON_DRAWN, words)
+        return Fault(RACE, buffer, clash.line, what, index, first, second, open_to, words)
 
-    def of_illegal(self, illegal: Illegal, block: tuple[int, int, int], reason: str) -> Fault | None:
-        """What stopped the source; None for what is none of these faults."""
+    def of_illegal(
+        self, illegal: Illegal, block: tuple[int, int, int], reason: str, *, hangs: bool = False
+    ) -> Fault | None:
+        """What stopped the source; None for what is none of these faults. hangs: the lowered kernel has no end too."""
         stmt, reasons = illegal.stmt, frozenset((reason,))
         if isinstance(illegal, Unkept):
-            return None
+            return self._of_promise(illegal, block, reason)
+        if isinstance(illegal, Deadlock) and illegal.buffer != "?":
+            return self._of_wait(illegal, block, reason) if hangs else None
         if is_of_barrier(illegal):
             missed = self._divergent(stmt)
             if missed is None:
@@ -104,8 +117,32 @@ class Faults:
             BOUNDS, illegal.buffer, illegal.line, what, illegal.index, act, None, "" if fixed else _ON_DRAWN, reasons
         )
 
-    def of_unset(self, output: str, reads: Sequence[UnsetRead], reason: str) -> Fault | None:
-        """An output that depends on memory of a block that nothing set. reads: of such memory, in their order."""
+    def _of_promise(self, promise: Unkept, block: tuple[int, int, int], reason: str) -> Fault:
+        """A T.assume or T.device_assert that does not hold: on all inputs if nothing from outside takes part in it."""
+        stmt = promise.stmt
+        steered = stmt is None or not self._steering.runs_always(stmt) or self._steering.depends(expressions(stmt))
+        name = promise.what.split()[0].removesuffix("_with_msg")
+        what = f"the condition of {name} does not hold" + ("" if steered else ", whatever the inputs")
+        act = self._made(f"{name} that does not hold", block, promise.lane, stmt)
+        why = "" if self._given or not steered else _ON_DRAWN
+        return Fault(PROMISE, name, promise.line, what, (), act, None, why, frozenset((reason,)))
+
+    def _of_wait(self, deadlock: Deadlock, block: tuple[int, int, int], reason: str) -> Fault:
+        """A wait for a phase of an mbarrier that nobody completes."""
+        what = f"nobody completes the phase of {deadlock.buffer} that is waited for here: a thread {deadlock.what}"
+        act = self._made("wait that never ends", block, deadlock.lane, deadlock.stmt)
+        why = "" if self._given or self._is_synchronized_alike() else _ON_DRAWN
+        return Fault(WAIT, deadlock.buffer, deadlock.line, what, (), act, None, why, frozenset((reason,)))
+
+    def _is_synchronized_alike(self) -> bool:
+        """Whether what threads wait for is the same on all inputs."""
+        calls = [s for s in statements(self._function.body) if isinstance(s, Evaluate) and _synchronizes(s)]
+        return all(self._steering.is_fixed(s) and not self._steering.depends(_numbers(s)) for s in calls)
+
+    def of_unset(self, output: str, reads: Sequence[UnsetRead], reason: str, share: str) -> Fault | None:
+        """An output that depends on memory of a block that nothing set. reads: of such memory, in their order. share:
+        how much of the output does, in words.
+        """
         flow = _Flow(self._function, output)
         among = [read for read in reads if read.uid in flow.buffers]
         steered = [s for s in flow.writers if not self._steering.is_fixed(s) and not _adds(s)]
@@ -115,11 +152,19 @@ class Faults:
             return None
         line = 0 if read.stmt is None else read.stmt.line
         index = self._index(self._buffers.get(read.buffer), (read.element,))
-        what = f"nothing has set {read.buffer}, which is read here; {self._name(output)} depends on it"
+        what = f"nothing has set {read.buffer}, which is read here: {share} {self._name(output)} depend on it"
         element = f"{read.buffer}[{', '.join(map(str, index))}]"
         act = self._made(f"read of {element}, which nothing has set", read.block, read.lane, read.stmt)
-        why, reasons = "" if certain else _ON_DRAWN, frozenset((reason,))
+        why, reasons = "" if certain else _ON_DRAWN, frozenset((reason,) if reason else ())
         return Fault(UNSET, read.buffer, line, what, index, act, None, why, reasons, (output,))
+
+    def with_outputs(self, fault: Fault, reasons: Mapping[str, str]) -> Fault:
+        """The fault, which explains outputs that its buffer flows into as well. reasons: why these are undecided."""
+        buffer = self._buffers.get(fault.buffer)
+        if buffer is None:
+            return fault
+        into = {name: why for name, why in reasons.items() if buffer.data.uid in _Flow(self._function, name).buffers}
+        return replace(fault, reasons=fault.reasons | set(into.values()), outputs=(*fault.outputs, *into))
 
     def _made(self, kind: str, block: tuple[int, int, int], lane: int, stmt: Stmt | None) -> Access:
         around = () if stmt is None else self._steering.around(stmt)
@@ -170,6 +215,20 @@ class Faults:
         """The T.sync_threads that not all threads of a block reach; the first in a branch."""
         inside = [b for b in barriers_of(self._function) if any(isinstance(s, If) for s in self._steering.around(b))]
         return stmt if stmt in inside else next(iter(inside), None)
+
+
+_SYNCHRONIZING = ("arrive", "async", "barrier", "bulk", "commit", "expect", "sync", "tma", "wait")  # in a call's name
+
+
+def _synchronizes(stmt: Evaluate) -> bool:
+    """Whether a statement waits, or others wait for it."""
+    call = stmt.value
+    return any(part in name_of_call(call) for part in _SYNCHRONIZING) or "barrier" in dict(call.computed)
+
+
+def _numbers(stmt: Evaluate) -> list[Expr]:
+    """The arguments of a call that are numbers: parities, counts."""
+    return [e for e in stmt.value.args if not is_address(e) and e.op != "load"]
 
 
 def _adds(stmt: Stmt) -> bool:

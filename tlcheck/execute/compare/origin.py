@@ -23,7 +23,8 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, is_poison
-from tlcheck.execute.observe.values import HeldValues, StrayAccess, StrayObserver, ValueRecorder, WriteRecord
+from tlcheck.execute.observe.held_values import HeldValues, ValueRecorder
+from tlcheck.execute.observe.strays import StrayAccess, StrayObserver, WriteRecord
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import Request
 from tlcheck.execute.schedule.launches import kernels

@@ -52,12 +52,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class OutputOutcome:
-    """The verdict on one output; reason: why it is undecided."""
+    """The verdict on one output; reason: why it is undecided. unset: how many of its elements depend on memory that
+    nothing wrote.
+    """
 
     name: str
     verdict: Literal["agreed", "refuted", "undecided"]
     reason: str = ""
     difference: Difference | None = None
+    unset: int = 0
 
 
 def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Stored:

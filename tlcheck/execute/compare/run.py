@@ -16,9 +16,10 @@ from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.faults import Fault, Faults, merged
+from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
+from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
@@ -26,7 +27,6 @@ from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attribute
 from tlcheck.execute.observe.races import RACING, Contest, Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
-from tlcheck.execute.observe.uninitialized import UnsetReads
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, SourceIllegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Request
@@ -68,7 +68,8 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 def _stopped(snapshot: Snapshot, request: Request, stopped: SourceIllegal) -> Execution:
     """The source itself cannot run to its end."""
     function, reason = snapshot.checkpoints[SOURCE], str(stopped)
-    fault = Faults(function, {}, 0, request.given is not None).of_illegal(stopped.illegal, stopped.block, reason)
+    faults = Faults(function, {}, 0, request.given is not None)
+    fault = faults.of_illegal(stopped.illegal, stopped.block, reason, hangs=stopped.hangs)
     return replace(_undecided(snapshot, reason), faults=() if fault is None else (fault,))
 
 
@@ -221,33 +222,22 @@ class _Judge:
             everything = chain.from_iterable(author.contests for author in authors())
             races += [(name, contest) for name, contest in everything if contest.words(name) in reasons - told]
         found = [self._source.of_race(name, contest) for name, contest in races]
-        return merged([fault for fault in (*found, *self._unset(outputs, draw)) if fault is not None])
+        unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
+        early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
+        return merged([fault for fault in (*early, *self._unset(outputs, draw)) if fault is not None])
 
     def _unset(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> Iterator[Fault | None]:
         """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""
-        unset = [o for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)]
+        unset = [o for o in outputs if o.unset and o.verdict != "refuted"]
         if not unset or self._levels.in_each_iteration is not None:
             return
-        levels = self._levels.plainly()
-        cleared = [levels.source_invocation(draw, cleared=True, chance=chance) for chance in (False, True)]
-        reading = UnsetReads()
-        try:
-            for invocation in cleared:
-                invocation.run()
-            levels.source_invocation(draw).run(reading)
-        except Stopped:
-            return
-        for outcome in unset:
-            if self._is_known(outcome.name, cleared):
-                yield self._source.of_unset(outcome.name, reading.found, outcome.reason)
-
-    def _is_known(self, name: str, runs: Sequence[Invocation]) -> bool:
-        """Whether most of an output is known where the memory of blocks begins as zeros: in two runs, as in `unset`."""
-        seed = self._levels.worlds[0].seed
-        one, other = (invocation.left[name].outcome(seed) for invocation in runs)
-        if not np.array_equal(one.elements, other.elements) or not len(one.elements):
-            return False
-        return 2 * comparison.compare(one, one, one.values, one.elements, other).unsettled < len(one.elements)
+        memory = UnsetMemory(self._levels.plainly(), draw)
+        with suppress(Stopped):
+            for outcome in unset:
+                reads = memory.reads(outcome.name, most=outcome.verdict == "undecided")
+                if reads:
+                    reason = outcome.reason if outcome.verdict == "undecided" else ""
+                    yield self._source.of_unset(outcome.name, reads, reason, memory.share(outcome.name))
 
     def _note(self, watching: Watching) -> None:
         """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
@@ -427,10 +417,10 @@ class _Judge:
             unclear = self._levels.in_each_iteration is not None
             what = ", or on whether T.alloc_var sets a variable in each iteration" if unclear else ""
             reason = f"as written, {part} of it {UNSET_MEMORY}{what}"
-            return OutputOutcome(name, "undecided", reason)
+            return OutputOutcome(name, "undecided", reason, unset=unknown)
         if unknown + numberless == compared_elements:
             return OutputOutcome(name, "undecided", "as written, all of it is NaN")
-        return OutputOutcome(name, "agreed")
+        return OutputOutcome(name, "agreed", unset=unknown)
 
     def _judged(
         self, name: str, compared: comparison.Compared, seed: int, lowered: Invocation, draw: inputs.Draw

@@ -254,7 +254,9 @@ def _unknown(e: Expr, program: KernelProgram) -> Code:
 
 def _operator(e: Expr, program: KernelProgram) -> Code:
     if e.op == "broadcast" and program.options.is_cuda and is_repeated(e):
-        return _repeated(e, program)
+        # a vector of which CUDA computes each lane anew: an atomic runs once for each
+        one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
+        return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
     return _elementwise(_in_type(e), _operation(e, program), program)
 
 
@@ -273,7 +275,13 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     if program.options.printed and is_promoted(e):
         return _promoted(exact(e.op, Scalars()), kind_of(e.dtype))
     if kind_of(e.dtype).is_float and e.op in _FLOAT_DIVISIONS:
-        return _of_floats(e, program)
+        # TVM writes the division of floats that rounds down as `floor(a / b)`, and its remainder with that
+        quotient = _settled(_divide, e, program)
+        if e.op == "floordiv":
+            return lambda a, b: np.floor(quotient(a, b))
+        if e.op == "floormod":
+            return _settled(lambda a, b: a - np.floor(quotient(a, b)) * b, e, program)
+        return quotient
     _require_format(e, program)
     apply = applied(e)
     if apply is None:
@@ -339,12 +347,6 @@ def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     return np.full((count, 1, 1), value, form)
 
 
-def _repeated(e: Expr, program: KernelProgram) -> Code:
-    """A vector of which CUDA computes each lane anew: an atomic runs once for each."""
-    one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
-    return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
-
-
 def _smeared(lanes: Array) -> Array:
     """Four lanes in the bytes of an int as `(x3 << 24) | (x2 << 16) | (x1 << 8) | x0` has them, signs and all."""
     shifts = np.array([0, 8, 16, 24], np.int32).reshape(4, 1, 1)
@@ -357,16 +359,6 @@ def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.divide(a, b)
     return float(np.divide(np.float64(a), np.float64(b)))
-
-
-def _of_floats(e: Expr, program: KernelProgram) -> Callable[..., Any]:
-    """A division of floats. TVM writes the one that rounds down as `floor(a / b)`, and its remainder with that."""
-    quotient = _settled(_divide, e, program)
-    if e.op == "floordiv":
-        return lambda a, b: np.floor(quotient(a, b))
-    if e.op == "floormod":
-        return _settled(lambda a, b: a - np.floor(quotient(a, b)) * b, e, program)
-    return quotient
 
 
 EXPRESSIONS |= {

@@ -6,7 +6,7 @@ of unknown sign is left alone, and guarded later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -121,14 +121,11 @@ def _combined(name: str, args: list[Interval]) -> Interval | None:
     if name == "cast":
         return args[0]
     if name in _MONOTONIC or (name in _QUOTIENTS.values() and _is_positive(args[1])):
-        return _extremes(exact(name, _ARRAYS), args)
+        # the least and the greatest result, of those where each operand is at one of its ends
+        apply = exact(name, _ARRAYS)
+        ends = [apply(*each) for each in product(*args)]
+        return reduce(_ARRAYS.least, ends), reduce(_ARRAYS.greatest, ends)
     return _rest(name, args[0], int(args[1][0])) if name in _QUOTIENTS and _is_positive(args[1]) else None
-
-
-def _extremes(apply: Callable[..., Any], args: list[Interval]) -> Interval:
-    """The least and the greatest result, of those where each operand is at one of its ends."""
-    ends = [apply(*each) for each in product(*args)]
-    return reduce(_ARRAYS.least, ends), reduce(_ARRAYS.greatest, ends)
 
 
 def _rest(name: str, a: Interval, by: int) -> Interval:

@@ -55,7 +55,14 @@ def at_once(stmt: For, program: KernelProgram) -> Step | None:
     counts = [_count(loop) for loop in loops]
     times, worlds = prod(counts), len(program.state.worlds)
     inner = program.repeated(times)
-    values = _iterations(loops, worlds)
+    # the loops' variables, by uid, in each iteration and world: (iterations * worlds, 1)
+    grids = np.indices([_count(loop) for loop in loops]).reshape(len(loops), -1)
+    values = {
+        loop.var.uid: np.repeat(grid + int(loop.start.value or 0), worlds)
+        .astype(kind_of(loop.var.dtype).array)
+        .reshape(-1, 1)
+        for loop, grid in zip(loops, grids, strict=True)
+    }
     inner.state.axes = (*counts, *program.state.axes)
     inner.state.sums = ChainMap({}, program.state.sums)
     inner.state.fixed = {uid: np.tile(value, (times, 1)) for uid, value in program.state.fixed.items()} | values
@@ -130,17 +137,6 @@ def _nest(stmt: Stmt) -> tuple[list[For], Stmt]:
 
 def _count(loop: For) -> int:
     return int(loop.extent.value or 0)
-
-
-def _iterations(loops: list[For], worlds: int) -> dict[int, Array]:
-    """The loops' variables, by uid, in each iteration and world: (iterations * worlds, 1)."""
-    grids = np.indices([_count(loop) for loop in loops]).reshape(len(loops), -1)
-    return {
-        loop.var.uid: np.repeat(grid + int(loop.start.value or 0), worlds)
-        .astype(kind_of(loop.var.dtype).array)
-        .reshape(-1, 1)
-        for loop, grid in zip(loops, grids, strict=True)
-    }
 
 
 def _known(stmt: Stmt) -> bool:

@@ -52,7 +52,8 @@ def parallel(stmt: For, program: KernelProgram) -> Step:
         for uid in outer:
             if uid in variables:
                 variables[uid] = _of_all_threads(variables[uid], frame)
-        for loop, values, kind in zip(loops, _points(ranges), kinds, strict=True):
+        grids = np.meshgrid(*[np.arange(a, a + n) for a, n in ranges], indexing="ij")
+        for loop, values, kind in zip(loops, [g.reshape(-1) for g in grids], kinds, strict=True):
             variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
         program.state.spend(lanes // 1024)
@@ -70,11 +71,6 @@ def _nest(stmt: For) -> tuple[list[For], Stmt]:
         loops.append(inner)
         inner = inner.body
     return loops, inner
-
-
-def _points(ranges: list[tuple[int, int]]) -> list[Array]:
-    grids = np.meshgrid(*[np.arange(a, a + n) for a, n in ranges], indexing="ij")
-    return [g.reshape(-1) for g in grids]
 
 
 def _declare(loop: For, program: KernelProgram, fixed: bool) -> None:

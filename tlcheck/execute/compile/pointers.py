@@ -19,7 +19,7 @@ class Pointers:
         self._declared: dict[int, Buffer] = {}
         self._allocated: dict[int, Buffer] = {}
         self._kinds: dict[int, dict[Kind, None]] = {}
-        self._base |= {pointer.uid: (PLACED, _number(place)) for pointer, place in function.places}
+        self._base |= {pointer.uid: (PLACED, Expr("int", "int32", (), place)) for pointer, place in function.places}
         self._end = {pointer.uid: place for pointer, place in function.places}
         for stmt in statements(function.body):
             if isinstance(stmt, Bind) and stmt.var.dtype == "handle":
@@ -140,10 +140,6 @@ def workspaces(function: Function) -> list[Buffer]:
 
 PLACED = -1  # the allocation of buffers that the snapshot says overlap
 _ZERO = Expr("int", "int32", (), 0)
-
-
-def _number(value: int) -> Expr:
-    return Expr("int", "int32", (), value)
 
 
 def sizes(buffer: Buffer) -> tuple[Expr, ...]:

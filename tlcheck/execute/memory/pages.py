@@ -126,7 +126,12 @@ class Pages:
         number = (element >> self._bits) + self._seed_of * self._tables
         found: Array = self.table.take(number)
         if found.size and found.min() < 0:
-            self._fetch(self._further(_distinct(number[found < 0])))
+            # the different ones of some numbers, in ascending order: by marks: many are equal, and near each other
+            numbers = number[found < 0]
+            first = int(numbers.min())
+            marks = np.zeros(int(numbers.max()) - first + 1, np.bool_)
+            marks[numbers - first] = True
+            self._fetch(self._further(np.flatnonzero(marks) + first))
             self.table.take(number, out=found)
         found += element & (self._page - 1)
         return found
@@ -219,7 +224,12 @@ class Pages:
         real = self._real
         needed = real.pages + len(numbers)
         if needed << self._bits > self.flat.size:
-            self._grow(max(needed, 2 * (self.flat.size >> self._bits), 4))
+            pages = max(needed, 2 * (self.flat.size >> self._bits), 4)
+            if (pages << self._bits) * (self.flat.itemsize + 1) > self._limit:
+                raise BudgetSpent("more memory than allowed")
+            flat, written = np.empty(pages << self._bits, self.kind.array), np.zeros(pages << self._bits, np.bool_)
+            flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
+            self._real.elements, self._real.written, self._real.lent = flat, written, False
         self._own()
         for some in self._by_seed(numbers):
             begin, end = real.pages << self._bits, (real.pages + len(some)) << self._bits
@@ -247,13 +257,6 @@ class Pages:
         if found is not None:
             whole[: len(found)] = found
         return whole
-
-    def _grow(self, pages: int) -> None:
-        if (pages << self._bits) * (self.flat.itemsize + 1) > self._limit:
-            raise BudgetSpent("more memory than allowed")
-        flat, written = np.empty(pages << self._bits, self.kind.array), np.zeros(pages << self._bits, np.bool_)
-        flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
-        self._real.elements, self._real.written, self._real.lent = flat, written, False
 
     def _own(self) -> None:
         """Before the elements change: no other run has them."""
@@ -309,11 +312,3 @@ class Pages:
 def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:
     """Which of the distinct seeds that of each world is, (worlds, 1)."""
     return np.array([distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
-
-
-def _distinct(numbers: Array) -> Array:
-    """The different ones of some numbers, in ascending order: by marks: many are equal, and near each other."""
-    first = int(numbers.min())
-    marks = np.zeros(int(numbers.max()) - first + 1, np.bool_)
-    marks[numbers - first] = True
-    return np.flatnonzero(marks) + first

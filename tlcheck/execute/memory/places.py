@@ -96,7 +96,11 @@ class Place:
     def allowed(self, located: Located, frame: Frame) -> tuple[Position, Mask | None]:
         """The position, and in which lanes the access takes place. Raises Illegal."""
         if located.crooked is not None:
-            self._refuse(located.crooked, frame)
+            crooked = np.argwhere(located.crooked & frame.mask())
+            if len(crooked):
+                what = f"access of {self.name} at an address that is no multiple of {self.aligned} bytes"
+                world, lane = (int(i) for i in crooked[0][-2:])
+                raise Illegal(what, self.state.line, world, lane, self.name)
         if located.outside is None:
             return located.position, frame.active
         offending = located.outside if frame.active is None else located.outside & frame.active
@@ -160,14 +164,6 @@ class Place:
         if frame.active is None or frame.active.any():
             self.state.looked_at.add(self.unseen)
             self.unseen = ""
-
-    def _refuse(self, crooked: Mask, frame: Frame) -> None:
-        """Raise Illegal where an active lane's address is not aligned."""
-        offending = np.argwhere(crooked & frame.mask())
-        if len(offending):
-            what = f"access of {self.name} at an address that is no multiple of {self.aligned} bytes"
-            world, lane = (int(i) for i in offending[0][-2:])
-            raise Illegal(what, self.state.line, world, lane, self.name)
 
     def _keep(self, key: Key, located: Located) -> Located:
         """Keep what was located, as the same object where it was the same before: a buffer that takes turns."""

@@ -128,12 +128,13 @@ class RunState:
 
     # ---- memory
 
-    def allocate(self, size: int, kinds: tuple[Kind, ...], threads: int) -> Cells:
-        """Cells for all worlds, as `Cells` takes them. Raises BudgetSpent."""
+    def allocate(self, root: int, size: int, kinds: tuple[Kind, ...], threads: int) -> Cells:
+        """Cells for all worlds, as `Cells` takes them. root: the allocation's number. Raises BudgetSpent."""
         self._bytes += -(-size // min(kind.octets for kind in kinds)) * len(self.worlds) * threads * 8
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")
-        return Cells(size, kinds, self.chances, threads, self.options.cleared)
+        cleared = self.options.cleared is None or root in self.options.cleared
+        return Cells(size, kinds, self.chances, threads, cleared)
 
     def contents(self) -> bytes:
         """What tells whether anything in memory has changed since."""

@@ -208,32 +208,24 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
         return np.not_equal(value, 0) if isinstance(value, np.ndarray) else bool(value)
     if target.is_float:
         if source.bits == 64 and not source.is_float and not exact and target.bits < 64:
-            value = _to_odd(value, source)
+            # integers of 64 bits as ones that float64 has: of the two next to it the odd one, which rounds as it does
+            integers = np.asarray(value, source.array)
+            lost = (integers & 0x7FF != 0).astype(source.array)
+            found = np.where(abs(integers >> 1) < 1 << 52, integers, integers >> 11 << 11 | lost << 11)
+            value = found if isinstance(value, np.ndarray) else int(found)
         wide = value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
         return wide if exact else rounded(wide, target)
     if source.is_float:
-        return _truncated(value, target)
+        array = np.asarray(value, dtype=np.float64)
+        whole = saturated(array, *target.limits, target.array)
+        if np.isnan(array).any():
+            words = np.asarray(value, dtype=np.float64)
+            unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
+            whole = np.where(is_poison(words), unset, whole)
+        return whole if isinstance(value, np.ndarray) else int(whole.item())
     if isinstance(value, np.ndarray):
         return within(value.astype(target.array), target)
     return wrapped(int(value), target)
-
-
-def _to_odd(value: Value, kind: Kind) -> Value:
-    """Integers of 64 bits as ones that float64 has: of the two next to it the odd one, which rounds as it does."""
-    integers = np.asarray(value, kind.array)
-    lost = (integers & 0x7FF != 0).astype(kind.array)
-    found = np.where(abs(integers >> 1) < 1 << 52, integers, integers >> 11 << 11 | lost << 11)
-    return found if isinstance(value, np.ndarray) else int(found)
-
-
-def _truncated(value: Value, target: Kind) -> Value:
-    array = np.asarray(value, dtype=np.float64)
-    whole = saturated(array, *target.limits, target.array)
-    if np.isnan(array).any():
-        words = np.asarray(value, dtype=np.float64)
-        unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
-        whole = np.where(is_poison(words), unset, whole)
-    return whole if isinstance(value, np.ndarray) else int(whole.item())
 
 
 # The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason. The bit above says

@@ -189,7 +189,9 @@ class Author(HappensBefore):
         self._met = 1  # T.sync_threads so far, and one
         self.early: dict[str, Clash] = {}
         self.unready: dict[str, Clash] = {}
+        self.uncommitted: Stmt | None = None  # a wait for groups while the copies that are under way are in none
         self._unwaited = Unwaited()
+        self._landing: dict[int, Mask] = {}  # of allocations, the flat cells that cp.async is about to write
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
         self._barriers = int(machine.options.barriers)
@@ -215,7 +217,8 @@ class Author(HappensBefore):
                 yield racing, self._contest(who, clash)
 
     def _contest(self, who: str, clash: Clash) -> Contest:
-        return Contest(who, clash.line, who == "blocks" and _ordering(self.machine.function), clash)
+        wait = self.uncommitted if who == EARLY else None
+        return Contest(who, clash.line, who == "blocks" and _ordering(self.machine.function), clash, wait)
 
     def contest(self, race: Race) -> Contest | None:
         """What races in the source where the lowered kernel does; None if nothing does."""
@@ -253,6 +256,27 @@ class Author(HappensBefore):
             if self.covers(elements.place) and active.any():
                 touched = self.cells(AccessedElements(elements.place, elements.position, active))
                 self._unwaited.holds(number, elements.place, touched.cell, is_written)
+
+    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
+        """Threads begin copies (cp.async), which the author commits and waits for."""
+        self._land(place, position, mask, landing=True)
+
+    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+        """Such copies have landed."""
+        self._land(place, position, mask, landing=False)
+
+    def wait_uncommitted(self, mask: Mask) -> None:
+        """A wait for groups of copies covers none of those that are under way."""
+        if self.uncommitted is None and self.active(mask).any():
+            self.uncommitted = self.machine.state.at
+
+    def _land(self, place: Place, position: Position, mask: Mask, landing: bool) -> None:
+        """Note which cells copies are about to write."""
+        active = self.active(mask)
+        if not self.covers(place) or not active.any():
+            return
+        cells = self._landing.setdefault(place.root, np.zeros(place.memory.flat.size, np.bool_))
+        cells[self.cells(AccessedElements(place, position, active)).cell] = landing
 
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
@@ -350,6 +374,7 @@ class Author(HappensBefore):
 
     def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
+        self._landing.pop(root, None)
         for kind in ("read", "write", "atomic"):
             self._last.pop((root, kind), None)
 
@@ -450,22 +475,23 @@ class Author(HappensBefore):
 
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""
-        if kind == "read" and place.root in self._products:
-            self._unwaited_for(self.unready, place, position, active, kind)
-        if not self._unwaited.uses(place.root):
+        multiplied, landing = kind == "read" and place.root in self._products, self._landing.get(place.root)
+        if not (multiplied or landing is not None or self._unwaited.uses(place.root)):
             return
         touched = self.cells(AccessedElements(place, position, active))
+        if multiplied:
+            self._unwaited_for(self.unready, place, touched, 0, kind)
+        if landing is not None and landing[touched.cell].any():
+            self._unwaited_for(self.early, place, touched, int(np.argmax(landing[touched.cell])), kind)
         met = self._unwaited.meets(place.root, touched, kind != "read")
         if met:
-            lines = self.unready if met == PRODUCTS else self.early
-            self._unwaited_for(lines, place, position, active, kind)
+            self._unwaited_for(self.unready if met == PRODUCTS else self.early, place, touched, 0, kind)
 
-    def _unwaited_for(self, lines: dict[str, Clash], place: Place, position: Position, active: Mask, kind: str) -> None:
-        """Note an access while something is under way that nobody has waited for."""
+    def _unwaited_for(self, lines: dict[str, Clash], place: Place, touched: AccessedCells, at: int, kind: str) -> None:
+        """Note an access while something is under way that nobody has waited for. at: which of the cells shows it."""
         if self._name(place) not in lines:
-            touched = self.cells(AccessedElements(place, position, active))
-            second = self._by(self._access_number(kind), -1, int(touched.world[0]))
-            lines[self._name(place)] = self._clash(place, touched.cell[0], None, second)
+            second = self._by(self._access_number(kind), -1, int(touched.world[at]))
+            lines[self._name(place)] = self._clash(place, touched.cell[at], None, second)
 
     def _conflicts(
         self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool

@@ -76,7 +76,13 @@ class Console(Observer):
         loops = {name: frame.variables[uid] for uid, name in machine.state.loops.items() if uid in frame.variables}
         for world, lanes in _active(frame):
             values = {name: _own(value, frame, world, lanes) for name, value in {**loops, **names}.items()}
-            exec(code, {**_tiles(machine, frame, world), **values, "block": machine.worlds[world].block})
+            allocated = [stmt.buffer for stmt in statements(machine.function.body) if isinstance(stmt, Alloc)]
+            found = {}
+            for buffer in (*machine.function.buffers, *allocated):
+                array = _tile(buffer, machine, frame, world)
+                if array is not None:
+                    found[buffer.name] = array
+            exec(code, {**found, **values, "block": machine.worlds[world].block})
 
     def _say_buffer(self, printed: _Printed) -> None:
         array = np.stack(np.broadcast_arrays(*printed.values))
@@ -108,17 +114,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return np.array2string(value, prefix=" ")
     return "poison" if isinstance(value, float) and is_poison(np.array([value])).any() else repr(value)
-
-
-def _tiles(machine: Machine, frame: Frame, world: int) -> dict[str, Array]:
-    """What each buffer holds: tensors, and tiles that are allocated; registers of threads with an axis of threads."""
-    allocated = [stmt.buffer for stmt in statements(machine.function.body) if isinstance(stmt, Alloc)]
-    found = {}
-    for buffer in (*machine.function.buffers, *allocated):
-        array = _tile(buffer, machine, frame, world)
-        if array is not None:
-            found[buffer.name] = array
-    return found
 
 
 def _tile(buffer: Buffer, machine: Machine, frame: Frame, world: int) -> Array | None:

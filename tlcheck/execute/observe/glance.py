@@ -280,7 +280,11 @@ class Glance(HappensBefore):
     def _carry_out(
         self, act: Callable[..., None], about: tuple[str, int, tuple[object, ...]], access: UnitAccess
     ) -> None:
-        self._digest_each(about, access.digests)
+        # note in each world what it does; 0 for nothing
+        self.digests = [
+            hash((digest, about, own)) if own else digest
+            for digest, own in zip(self.digests, access.digests, strict=True)
+        ]
         if len(access.cells.cell):
             act(access, *about[2])
 
@@ -313,12 +317,6 @@ class Glance(HappensBefore):
         owners = self._owners.setdefault(place.root, Owners())
         if owners.access(kind, cells.cell, lane, place.memory.flat.size, bulk=by is not None):
             self.found.tensors.add(place.root)
-
-    def _digest_each(self, about: object, each: tuple[int, ...]) -> None:
-        """Note in each world what it does; 0 for nothing."""
-        self.digests = [
-            hash((digest, about, own)) if own else digest for digest, own in zip(self.digests, each, strict=True)
-        ]
 
     def _digest_lanes(self, about: object, of_lanes: Array) -> None:
         """Note in each world what its lanes do."""

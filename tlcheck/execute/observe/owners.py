@@ -30,7 +30,11 @@ class Owners:
         cell, lane: of each element. size: of the tensor, in cells. bulk: bulk copies access them, which lanes begin.
         """
         if len(self._writer) < size:
-            self._grow(size)
+            more = size - len(self._writer)
+            self._writer, self._reader = (
+                np.r_[owner, np.zeros(more, np.int32)] for owner in (self._writer, self._reader)
+            )
+            self._atomic = np.r_[self._atomic, np.zeros(more, np.bool_)]
         me = _MANY - lane if bulk else lane
         writer, reader = self._writer[cell], self._reader[cell]
         others = (writer != 0) & ((writer != me) | ((writer < 0) & (kind == "read")))
@@ -48,8 +52,3 @@ class Owners:
             several = (self._reader[cell] != me) | ((reader != 0) & (reader != me))
             self._reader[cell[several]] = _MANY
         return bool(others.any())
-
-    def _grow(self, size: int) -> None:
-        more = size - len(self._writer)
-        self._writer, self._reader = (np.r_[owner, np.zeros(more, np.int32)] for owner in (self._writer, self._reader))
-        self._atomic = np.r_[self._atomic, np.zeros(more, np.bool_)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tlcheck.execute.memory.state import Origin
+from tlcheck.snapshot.ir import Stmt
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 RACING = "the author's own"
@@ -66,13 +67,15 @@ class Clash:
 class Contest:
     """A race in the source, which is the author's own: who race, and the source line (0: unknown).
 
-    atomics: it is none if atomics of the author's order the blocks, which is not followed. clash: both accesses.
+    atomics: it is none if atomics of the author's order the blocks, which is not followed. clash: both accesses. wait:
+    of an access to what a copy is about to write, the wait that was to cover the copy and does not.
     """
 
     who: str
     line: int
     atomics: bool = False
     clash: Clash | None = field(default=None, compare=False)
+    wait: Stmt | None = field(default=None, compare=False)
 
     def words(self, what: str) -> str:
         """`as written, blocks race for C (line 7): the author's own`."""

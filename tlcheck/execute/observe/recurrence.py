@@ -143,7 +143,18 @@ class Recurrence:
                 return
             self.settle()
         act()
-        self._remember(event, act)
+        at = len(self._seen)
+        if self._length and self._seen[at - self._length][0] == event:
+            self._matched += 1
+        else:
+            self._length, self._matched = at - self._last.get(event, at), 0
+            self._states, self._wanted = [], _AGAIN
+        self._last[event] = at
+        self._seen.append((event, act))
+        if self._length >= _WORTH and self._matched == self._wanted * self._length:
+            self._look()
+        if len(self._seen) > _MOST:
+            self._begin()
 
     def _count(self) -> None:
         self._at += 1
@@ -163,20 +174,6 @@ class Recurrence:
         self._begin()
         for _, act in period[:at]:
             act()
-
-    def _remember(self, event: Event, act: Act) -> None:
-        at = len(self._seen)
-        if self._length and self._seen[at - self._length][0] == event:
-            self._matched += 1
-        else:
-            self._length, self._matched = at - self._last.get(event, at), 0
-            self._states, self._wanted = [], _AGAIN
-        self._last[event] = at
-        self._seen.append((event, act))
-        if self._length >= _WORTH and self._matched == self._wanted * self._length:
-            self._look()
-        if len(self._seen) > _MOST:
-            self._begin()
 
     def _look(self) -> None:
         """At the end of a round: does it do what the one before did?"""

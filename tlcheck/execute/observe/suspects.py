@@ -64,15 +64,12 @@ class Suspects:
         """Which flat cells of it are."""
         if not isinstance(place.memory, Cells):
             return np.ones(len(cell), np.bool_)
-        return np.asarray(self._by_cell(place.root, place.memory).take(cell))
-
-    def _by_cell(self, root: int, cells: Cells) -> Mask:
-        """The suspected cells of an allocation, of all worlds."""
-        key = root, cells.flat.size
+        # the suspected cells of an allocation, of all worlds
+        key = place.root, place.memory.flat.size
         if key not in self._cells:
-            unit = np.arange(cells.data.shape[0]) * cells.grain // UNIT
-            self._cells[key] = np.repeat(self._units[root][unit], cells.stride)
-        return self._cells[key]
+            unit = np.arange(place.memory.data.shape[0]) * place.memory.grain // UNIT
+            self._cells[key] = np.repeat(self._units[place.root][unit], place.memory.stride)
+        return np.asarray(self._cells[key].take(cell))
 
 
 class Suspected(Stopped):

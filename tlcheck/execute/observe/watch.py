@@ -75,7 +75,7 @@ class Watch(HappensBefore):
         """Active threads read elements. by: the thread of each element, where that is not its lane."""
         access = self._access(place, position, mask, _Event("read", proxy, origin), by)
         if access is not None:
-            self._check(access, after_write=access.shadow.wrote(access.cells))
+            self._check(access, after_write=access.shadow.wrote(access.cells, self.machine.state.threads))
             if proxy == "async":
                 self._check_fence(access)
             access.shadow.record("read", access.cells, self.now(access.cells), access.event)
@@ -90,6 +90,8 @@ class Watch(HappensBefore):
             active, shape = self.active(mask), place.memory.flat_position(position).shape
             if shape[-1] == 1 and active.shape[0] == len(self.watched):
                 shadow.record_writers(cells, active, shape[-2] > 1)
+            else:
+                shadow.record_pairs(cells, self.machine.state.threads)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
@@ -201,9 +203,6 @@ class Watch(HappensBefore):
         elements = AccessedElements(place, position, active, chosen)
         if not len(elements.cell):
             return None
-        return _Checked(place, elements, self._shadow(place), self.cells(elements, by), self._number(event))
-
-    def _shadow(self, place: Place) -> CellShadow:
         memory = place.memory
         shadow = self._shadows.get(place.root)
         if shadow is None:
@@ -211,7 +210,7 @@ class Watch(HappensBefore):
             self._shadows[place.root] = shadow
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
-        return shadow
+        return _Checked(place, elements, shadow, self.cells(elements, by), self._number(event))
 
     def _number(self, event: _Event) -> int:
         key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops

@@ -181,7 +181,8 @@ class Agents:
         if self._failure is not None:
             failure = self._failure
             if me is self._agents[0]:
-                self._release_others()
+                for agent in self._agents[1:]:
+                    agent.turn.release()
                 raise failure
             raise _Abandoned
 
@@ -246,17 +247,13 @@ class Agents:
                 f"{come} threads reach a barrier that counts {whole[0].counts}, in a branch that the others do not take"
             )
             return Illegal(what, _line(whole[0].at), *_first_of(whole[0]), stmt=whole[0].at)
-        first = waiting[0]
+        first = next((a for a in waiting if a.buffer != "?"), waiting[0])  # a phase that nobody ends, before others
         what = "; ".join(dict.fromkeys(a.what() for a in waiting))
         return Deadlock(what, _line(first.at), *_first_of(first), first.buffer, first.at)
 
     def _has_left(self) -> bool:
         """Whether threads have left the kernel: how they count is not modelled."""
         return any(a.frame is not None and a.frame.ended is not None for a in self._agents)
-
-    def _release_others(self) -> None:
-        for agent in self._agents[1:]:
-            agent.turn.release()
 
 
 def _line(stmt: Stmt | None) -> int:

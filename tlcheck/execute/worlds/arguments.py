@@ -46,7 +46,12 @@ class Arguments:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self.sizes = sizes
         known = () if course.draw is None else (course.draw,)
-        ranges = self._ranges()
+        # what indices are below: the extents of the axes, as far as they are known before the kernel runs
+        found = []
+        for name, extents in indices(self._function).items():
+            with suppress(NotModelled):
+                found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
+        ranges = tuple(found)
         self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
@@ -61,14 +66,6 @@ class Arguments:
         """The sizes, and every parameter that is a number."""
         values = inputs.scalars(self._snapshot, self._function, self.sizes, seed)
         return values | {name: array.item() for name, array in self._first.items() if name in values}
-
-    def _ranges(self) -> tuple[tuple[str, int], ...]:
-        """What indices are below: the extents of the axes, as far as they are known before the kernel runs."""
-        found = []
-        for name, extents in indices(self._function).items():
-            with suppress(NotModelled):
-                found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
-        return tuple(found)
 
     def _nothing(self, buffer: Buffer) -> Tensor:
         return Tensor(kind_of(buffer.dtype), inputs.span(buffer, self.sizes), lambda seed, numbers: None)

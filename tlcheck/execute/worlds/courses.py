@@ -25,7 +25,14 @@ def levels_of(snapshot: Snapshot, request: Request) -> BothLevels:
         return BothLevels(snapshot, request)
     default = Request()
     usual = replace(request, blocks=default.blocks, seeds=default.seeds)
-    found = _farthest(snapshot, usual)
+    # the levels with the sizes that let the source do most, the smallest of them
+    found = _keeping(snapshot, usual)
+    for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
+        if not found.source_run[0].untried:
+            break
+        with suppress(Stopped):
+            larger = BothLevels(snapshot, replace(usual, course=inputs.Course((size,))))
+            found = min(found, larger, key=lambda levels: len(levels.source_run[0].untried))
     return found if usual == request else BothLevels(snapshot, replace(request, course=found.course))
 
 
@@ -33,18 +40,6 @@ def _has_courses(snapshot: Snapshot) -> bool:
     """Whether sizes or integers are to be chosen."""
     function = snapshot.checkpoints.get(SOURCE)
     return function is not None and bool(inputs.symbols(function) or inputs.integers(function))
-
-
-def _farthest(snapshot: Snapshot, request: Request) -> BothLevels:
-    """The levels with the sizes that let the source do most, the smallest of them."""
-    best = _keeping(snapshot, request)
-    for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
-        if not best.source_run[0].untried:
-            break
-        with suppress(Stopped):
-            larger = BothLevels(snapshot, replace(request, course=inputs.Course((size,))))
-            best = min(best, larger, key=lambda levels: len(levels.source_run[0].untried))
-    return best
 
 
 def _keeping(snapshot: Snapshot, request: Request) -> BothLevels:

@@ -99,16 +99,12 @@ class Demand:
 def _looked_at(kernel: Function, sizes: Mapping[str, int]) -> _Earlier:
     extents = grid(kernel, sizes)
     every = np.array(coordinates(np.arange(prod(extents)), extents))
-    anyhow = np.full(prod(extents), _is_cheap(kernel, prod(extents), sizes))
+    # where all of its blocks take little, none is left out
+    threads = prod(extents) * prod(threads_of(kernel))
+    anyhow = np.full(prod(extents), threads <= _FEW and threads * statements_needed(kernel, sizes) <= _LITTLE)
     for x, y, z in chosen((kernel,), sizes, _ANYHOW):
         anyhow[(z * extents[1] + y) * extents[0] + x] = True
     return _Earlier(_boxes(kernel, sizes, every), every, anyhow)
-
-
-def _is_cheap(kernel: Function, blocks: int, sizes: Mapping[str, int]) -> bool:
-    """Whether all blocks of a kernel take so little that none is left out."""
-    threads = blocks * prod(threads_of(kernel))
-    return threads <= _FEW and threads * statements_needed(kernel, sizes) <= _LITTLE
 
 
 def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_Box]:

@@ -147,7 +147,13 @@ class BothLevels:
     def _chosen(self) -> Sequence[blocks.Block]:
         asked = ALL if self.meet else self.request.blocks
         if not isinstance(asked, int):
-            return self._named(asked)
+            # those of them that are in the grid; one that only an earlier kernel has is executed there in any case
+            earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]
+            for block in asked:
+                if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
+                    place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
+                    raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
+            return [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
         if prod(self.extents) <= 0:
             raise Stopped("a grid without blocks")
         if asked >= prod(self.extents):
@@ -155,18 +161,6 @@ class BothLevels:
                 raise Stopped("more blocks than can run at once")
             return list(self.every_block())
         return blocks.chosen((self.source, self.lowered), self.sizes, asked)
-
-    def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
-        """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
-
-        Raises UsageError for one that no kernel has.
-        """
-        earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]
-        for block in named:
-            if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
-                place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
-                raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
-        return [block for block in named if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
 
     def every_block(self) -> Iterator[blocks.Block]:
         """All blocks of the grid, x first."""
@@ -197,12 +191,8 @@ class BothLevels:
         if fit < (len(self._blocks) if self.meet else 1):
             raise Stopped("more memory than allowed")
         seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
-        return self._spared([World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]])
-
-    def _spared(self, worlds: list[World]) -> list[World]:
-        """Of the usual worlds those in which a kernel with much work runs: the first and the last block with the first
-        seed, since they may race, and one between with the last seed; or the first with one, the last with another.
-        """
+        # with much work: the first and the last block with the first seed, since they may race, and one with the last
+        worlds = [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
         most = self.request.budget.work
         if most is None or not self._is_chosen or self._work(worlds) <= most:
             return worlds
@@ -231,24 +221,21 @@ class BothLevels:
     def source_run(self) -> tuple[Invocation, inputs.Draw]:
         """The source, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
         if self._source_run is None:
-            self._source_run = self._farthest()
+            invocation, draw = self._in_bounds()
+            left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
+            for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+                if not any(lacks) or left < 0:
+                    break
+                wider = draw.with_limit(name, below)
+                other = self.source_invocation(wider)
+                with suppress(Stopped):
+                    other.run()
+                    other.machine.rest()
+                    left -= other.spent
+                    if self._lacks(other) < lacks:
+                        invocation, draw, lacks = other, wider, self._lacks(other)
+            self._source_run = invocation, draw
         return self._source_run
-
-    def _farthest(self) -> tuple[Invocation, inputs.Draw]:
-        invocation, draw = self._in_bounds()
-        left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
-        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
-            if not any(lacks) or left < 0:
-                break
-            wider = draw.with_limit(name, below)
-            other = self.source_invocation(wider)
-            with suppress(Stopped):
-                other.run()
-                other.machine.rest()
-                left -= other.spent
-                if self._lacks(other) < lacks:
-                    invocation, draw, lacks = other, wider, self._lacks(other)
-        return invocation, draw
 
     def _lacks(self, invocation: Invocation) -> tuple[int, int]:
         """How many outputs have no number at all, and how many branches and loops have been left out."""
@@ -282,7 +269,20 @@ class BothLevels:
         assert problem is not None
         line = f" (line {problem.line})" if problem.line else ""
         text = f"the author's, on all inputs tried: as written, {problem}{line}"
-        raise SourceIllegal(text, problem, self.worlds[problem.world % len(self.worlds)].block) from problem
+        hangs = isinstance(problem, Deadlock) and self._hangs_as_lowered(self._arguments.draws[-1])
+        block = self.worlds[problem.world % len(self.worlds)].block
+        raise SourceIllegal(text, problem, block, hangs) from problem
+
+    def _hangs_as_lowered(self, draw: inputs.Draw) -> bool:
+        """Whether threads of the lowered kernel wait for what never happens, whenever asynchronous copies land."""
+        for late in (True, False):
+            try:
+                self.lowered_invocation(draw, late=late).run()
+            except Deadlock:
+                return True
+            except Stopped:
+                continue
+        return False
 
     def source_invocation(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
         """An invocation of the source, or of another form of it, that has not run yet."""
@@ -351,15 +351,11 @@ class BothLevels:
         except Entangled:
             for world in self.worlds:
                 with suppress(NotModelled):
-                    self._run_alone(another(worlds=[world]), world)
-            raise
-
-    def _run_alone(self, invocation: Invocation, world: World) -> None:
-        """Run an invocation of one world."""
-        try:
-            invocation.run()
-        except Illegal as illegal:
-            illegal.world = self.worlds.index(world)
+                    try:
+                        another(worlds=[world]).run()
+                    except Illegal as illegal:
+                        illegal.world = self.worlds.index(world)
+                        raise
             raise
 
     def _invocation(
@@ -400,12 +396,9 @@ class BothLevels:
         if self.plain:
             return [self.worlds]
         if function not in self._together:
-            self._together[function] = self._alike(function)
+            parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+            self._together[function] = [[world for world in self.worlds if world.block in part] for part in parts]
         return self._together[function]
-
-    def _alike(self, function: Function) -> list[list[World]]:
-        parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
-        return [[world for world in self.worlds if world.block in part] for part in parts]
 
 
 def is_of_barrier(illegal: Illegal) -> bool:

@@ -35,7 +35,8 @@ class Operators:
         @functools.wraps(register)
         def impl(own: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
             key = dispatch_key or own.dispatch_key
-            name = _full_name(own, op_name)
+            name = op_name if isinstance(op_name, str) else op_name.name()
+            name = str(name) if "::" in name else f"{own.ns}::{name}"
             if own.ns in _OWN or key not in (*_ON_GPU, *_AROUND, "CPU") or fn is torch.library.fallthrough_kernel:
                 return register(own, op_name, fn, dispatch_key, **options)
             if key == "CPU":
@@ -67,8 +68,3 @@ class Operators:
                 return function(*args, **kwargs)
 
         return run
-
-
-def _full_name(library: Any, operator: Any) -> str:
-    name = operator if isinstance(operator, str) else operator.name()
-    return str(name) if "::" in name else f"{library.ns}::{name}"

@@ -114,7 +114,10 @@ class Tape:
             return
         outputs = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in tree_leaves(made)]
         before = {_address(t) for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
-        changed = _changed(func, args, kwargs)
+        # the tensors that an operation writes, by its schema
+        given = {**{a.name: v for a, v in zip(func._schema.arguments, args, strict=False)}, **kwargs}
+        names = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+        changed = [leaf for name in names for leaf in tree_leaves(given.get(name)) if isinstance(leaf, torch.Tensor)]
         if not changed and all(t is None or _address(t) in before for t in outputs):
             return  # a view, which its storage and strides say all of
         noted_args, noted_kwargs = self._noted(args), self._noted(kwargs)
@@ -229,7 +232,10 @@ class Tape:
         those that read it as it was."""
         needed, changed, found = {key}, set[Key](), list[_TapedCall]()
         for entry in reversed(self._entries):
-            self._resolve(entry, needed | changed)
+            # find out what a launched kernel writes, once that matters: until then it may be all of its tensors
+            if entry.kernel and entry.changed & (needed | changed):
+                written = self._executor.written(entry.kernel)
+                entry.changed = frozenset(entry.args[place].key for place in written)
             if entry.written & needed or entry.read & changed:
                 needed |= entry.read | entry.changed
                 changed |= entry.changed
@@ -271,12 +277,6 @@ class Tape:
                 raise NoValuesError(f"its values would take more than {_BYTES >> 30} GiB")
             over = {used for used in entry.read | entry.written if last[used] is entry and used not in kept}
             size -= sum(self._storages[used].bytes for used in over if _is_without_values(used))
-
-    def _resolve(self, entry: _TapedCall, touched: set[Key]) -> None:
-        """Find out what a launched kernel writes, once that matters: until then it may be all of its tensors."""
-        if entry.kernel and entry.changed & touched:
-            written = self._executor.written(entry.kernel)
-            entry.changed = frozenset(entry.args[place].key for place in written)
 
     def _do(self, entry: _TapedCall) -> None:
         args, kwargs = self._real(entry.args), self._real(entry.kwargs)
@@ -329,10 +329,3 @@ def _in_bytes(storage: Any) -> Any:
 
 def _address(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
-
-
-def _changed(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """The tensors that an operation writes, by its schema."""
-    given = {**{a.name: v for a, v in zip(func._schema.arguments, args, strict=False)}, **kwargs}
-    names = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-    return [leaf for name in names for leaf in tree_leaves(given.get(name)) if isinstance(leaf, torch.Tensor)]

@@ -98,7 +98,18 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         if name == "__get__":
             return func(*args, **kwargs)
         if name in _INDEXED:
-            args = (args[0], _plain_index(args[1]), *args[2:])
+            # tensors that have their values become numbers and lists of places: they give the result's shape
+            index = args[1]
+            parts = list(index) if isinstance(index, tuple) else [index]
+            plain: list[Any] = []
+            for part in parts:
+                if isinstance(part, slice):
+                    plain.append(slice(*map(_number, (part.start, part.stop, part.step))))
+                elif isinstance(part, torch.Tensor) and not isinstance(part, FakeTensor) and part.dtype == torch.bool:
+                    plain += part.nonzero(as_tuple=True)
+                else:
+                    plain.append(_number(part))
+            args = (args[0], tuple(plain), *args[2:])
         try:
             with self._fake:
                 return func(*args, **kwargs)
@@ -109,10 +120,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
                 return self._without_values(func, (args[0], self._with_values(args[1]), *args[2:]), kwargs, name)
             if name in _CHANGING or re.search("[^_]_$", name):
                 raise NoValuesError(f"`{name}` of a tensor whose values do not exist without a launch") from error
-        return self._on_values(func, args, kwargs, name)
-
-    def _on_values(self, func: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
-        """Do it on the CPU, with the values made."""
+        # do it on the CPU, with the values made
         try:
             args, kwargs = self._with_values(args), self._with_values(kwargs)
         except NoValuesError as error:
@@ -152,20 +160,6 @@ def _tensors(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _tensors(item)
-
-
-def _plain_index(index: Any) -> Any:
-    """An index whose tensors that have their values are numbers and lists of places: they give the result's shape."""
-    parts = list(index) if isinstance(index, tuple) else [index]
-    plain: list[Any] = []
-    for part in parts:
-        if isinstance(part, slice):
-            plain.append(slice(*map(_number, (part.start, part.stop, part.step))))
-        elif isinstance(part, torch.Tensor) and not isinstance(part, FakeTensor) and part.dtype == torch.bool:
-            plain += part.nonzero(as_tuple=True)
-        else:
-            plain.append(_number(part))
-    return tuple(plain)
 
 
 def _number(value: Any) -> Any:

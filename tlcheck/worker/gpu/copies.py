@@ -27,18 +27,14 @@ def serve() -> None:
         file, log = json.loads(line)
         child = os.fork()
         if child == 0:
-            _do(file, log)
+            # do a task in this copy, and end it
+            try:
+                _cut_off(log)
+                main.main(file)
+            finally:
+                os._exit(70)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
-
-
-def _do(file: str, log: str) -> None:
-    """Do a task in this copy, and end it."""
-    try:
-        _cut_off(log)
-        main.main(file)
-    finally:
-        os._exit(70)
 
 
 def _cut_off(log: str) -> None:

@@ -59,7 +59,11 @@ class Clock:
 
 def measure(subject: LoadedCase, compiled: CompiledKernel, task: TimeTask) -> dict[str, Any]:
     """Times of the kernel and, where no other process takes turns, of the baselines; bytes and operations declared."""
-    sets = _sets(subject, task)
+    # sets of inputs whose tensors together are larger than the L2, as far as a few sets can be
+    (_, variant), *_ = draws.variants(subject.case, exact=False)
+    first = draws.make(subject, variant, 0, task.device)
+    count = min(max(_FLUSH_BYTES // max(1, _bytes(first)), _SETS[0]), _SETS[1])
+    sets = [first, *(draws.make(subject, variant, seed, task.device) for seed in range(1, count))]
     contenders = [Contender("", [partial(compiled.launch, *values) for values in sets])]
     refused: dict[str, str] = {}
     if task.rounds is None:
@@ -80,14 +84,6 @@ def measure(subject: LoadedCase, compiled: CompiledKernel, task: TimeTask) -> di
         "sets": len(sets),
         "refused": refused,
     }
-
-
-def _sets(subject: LoadedCase, task: TimeTask) -> list[tuple[Any, ...]]:
-    """Sets of inputs whose tensors together are larger than the L2, as far as a few sets can be."""
-    (_, variant), *_ = draws.variants(subject.case, exact=False)
-    first = draws.make(subject, variant, 0, task.device)
-    count = min(max(_FLUSH_BYTES // max(1, _bytes(first)), _SETS[0]), _SETS[1])
-    return [first, *(draws.make(subject, variant, seed, task.device) for seed in range(1, count))]
 
 
 def _bytes(values: Sequence[Any]) -> int:

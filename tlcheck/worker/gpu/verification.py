@@ -46,7 +46,11 @@ class Trial:
         """Launch it, as often as the task says, and compare. Raises what the launch raises, and RequestError."""
         verifying = self.task if isinstance(self.task, VerifyTask) else None
         arena = Arena(self.compiled.names, self.draw.values, self.task.poisoned)
-        self._require_names()
+        if self.subject.case.outcome is None:
+            for name in self.draw.expected:
+                if name not in self.compiled.names:
+                    known = ", ".join(self.compiled.names)
+                    raise RequestError(f"the reference names {name!r}, which is no parameter; the kernel has {known}")
         first = self._launch(arena)
         self._require_written(arena)
         if verifying is not None:
@@ -64,17 +68,17 @@ class Trial:
             "outputs": self.outputs,
         }
 
-    def _require_names(self) -> None:
-        if self.subject.case.outcome is None:
-            for name in self.draw.expected:
-                if name not in self.compiled.names:
-                    known = ", ".join(self.compiled.names)
-                    raise RequestError(f"the reference names {name!r}, which is no parameter; the kernel has {known}")
-
     def _launch(self, arena: Arena) -> dict[str, Any]:
         """One run on fresh memory; what of the outputs is determined, in memory of its own."""
         self._run_on(arena)
-        self._inspect(arena)
+        # what shows in memory without a reference
+        for name, stray in arena.strays():
+            size = arena.tensor(name).numel()
+            where = f"the first as element {stray.offset} of {size}"
+            self._found("stray-write", name, f"{stray.count} bytes outside of {name} are written, {where}", stray.count)
+        read = set(self.compiled.names) - set(self.draw.expected) - {*self.task.poisoned, *self.task.updated}
+        for name in arena.changed(read):
+            self._found("changed-input", name, f"{name} is an input and has been changed")
         outcome = self.subject.case.outcome
         if outcome is not None:
             return dict(outcome(self.subject.args, *arena.arguments))
@@ -106,16 +110,6 @@ class Trial:
     def _synchronize(self) -> None:
         if self.task.device != "cpu":
             torch.cuda.synchronize()
-
-    def _inspect(self, arena: Arena) -> None:
-        """What shows in memory without a reference."""
-        for name, stray in arena.strays():
-            size = arena.tensor(name).numel()
-            where = f"the first as element {stray.offset} of {size}"
-            self._found("stray-write", name, f"{stray.count} bytes outside of {name} are written, {where}", stray.count)
-        read = set(self.compiled.names) - set(self.draw.expected) - {*self.task.poisoned, *self.task.updated}
-        for name in arena.changed(read):
-            self._found("changed-input", name, f"{name} is an input and has been changed")
 
     def _watch(self, watched: Mapping[str, tuple[int, ...]], first: Mapping[str, Any]) -> None:
         """Report the elements that the caller asked for: those of a static finding's witness."""

@@ -14,7 +14,7 @@ BLOCKS, THREADS = 12, 32
 UNDEFINED = "undefined (nothing wrote it, or what it is made of)"
 
 
-class Written:
+class SourceKernel:
     """A kernel that adds something to each element of A, in one way or another."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ def differing(before: Snapshot, after: Snapshot) -> tuple[str, tuple[int, ...], 
 
 
 def test_another_value_is_told_with_both() -> None:
-    made = Written()
+    made = SourceKernel()
     found = differing_output(
         made.snapshot(made.store(made.kernel.bx, 1.0)), made.snapshot(made.store(made.kernel.bx, 3.0)), Request()
     )
@@ -55,14 +55,14 @@ def test_another_value_is_told_with_both() -> None:
 
 
 def test_the_order_of_a_sum_is_no_difference() -> None:
-    made = Written()
+    made = SourceKernel()
     sides = [made.snapshot(made.store(made.kernel.bx, *terms)) for terms in ((0.1, 0.7, -0.8), (-0.8, 0.7, 0.1))]
     assert differing(*sides) is None
 
 
 def test_blocks_that_share_the_work_otherwise_do_the_same() -> None:
     """Of twelve blocks four are looked at; where these write other elements, all of them are."""
-    made = Written()
+    made = SourceKernel()
     forth, back = made.snapshot(made.store(made.kernel.bx, 1.0)), made.snapshot(made.store(made.mirrored, 1.0))
     assert differing(forth, back) is None
     found = differing(forth, made.snapshot(made.store(made.mirrored, 2.0)))
@@ -73,7 +73,7 @@ def test_blocks_that_share_the_work_otherwise_do_the_same() -> None:
 @pytest.mark.parametrize("forth", [True, False])
 def test_what_only_one_side_writes(forth: bool) -> None:
     """Block 5, which is none of the first four that are looked at, leaves its row out."""
-    made = Written()
+    made = SourceKernel()
     skips = Expr("eq", "bool", (made.kernel.bx, number(5)))
     every, some = (
         made.snapshot(made.store(made.kernel.bx, 1.0)),
@@ -87,6 +87,6 @@ def test_what_only_one_side_writes(forth: bool) -> None:
 
 
 def test_an_equal_condition_is_no_difference() -> None:
-    made = Written()
+    made = SourceKernel()
     always = made.snapshot(If(flag(True), made.store(made.kernel.bx, 1.0), None))
     assert differing(made.snapshot(made.store(made.kernel.bx, 1.0)), always) is None

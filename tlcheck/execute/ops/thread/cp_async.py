@@ -82,6 +82,12 @@ class CopyQueue:
         self.open = [c for c in left if c.mask.any()]
         self.groups.append(_Group(lanes.copy(), mine, np.zeros_like(lanes)))
 
+    def is_uncommitted(self, lanes: Mask) -> bool:
+        """Whether these lanes have begun copies, and all that are under way are in no group."""
+        if not any((copy.mask & lanes).any() for copy in self.open):
+            return False
+        return not any((group.members & ~group.landed & lanes).any() for group in self.groups)
+
     def wait(self, newest: int, lanes: Mask) -> None:
         """Land the groups of these lanes, all but their newest ones."""
         if self.handed is not None and (self.handed & lanes).any():
@@ -253,6 +259,8 @@ def wait_group(e: Expr, program: KernelProgram) -> Run:
     def run(frame: Frame) -> Value:
         left = one_value(newest.run(frame), "the number of groups to wait for")
         program.observers.operations_awaited(COPIES, left, frame.mask())
+        if queue.is_uncommitted(frame.mask()):
+            program.observers.wait_uncommitted(frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

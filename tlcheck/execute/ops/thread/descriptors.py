@@ -203,7 +203,10 @@ def descriptor(e: Expr, program: KernelProgram) -> Tiled | Im2col:
     sizes, octets, boxes, more = (rest[i * rank : (i + 1) * rank] for i in range(4))
     tensor = _tensor(e, sizes, octets, program)
     if e.value == _TILED:
-        return Tiled(tensor, _sizes(boxes, more), _hints(rest[4 * rank :]))
+        # sizes of a box whose elements lie side by side
+        if any(_number(s) != 1 for s in more):
+            raise NotModelled("TMA descriptor with element strides")
+        return Tiled(tensor, tuple(_number(a) for a in boxes), _hints(rest[4 * rank :]))
     around = rest[3 * rank :]
     lower, upper = (tuple(_number(a) for a in around[i * (rank - 2) : (i + 1) * (rank - 2)]) for i in range(2))
     pixels, channels = (_number(a) for a in around[2 * (rank - 2) : 2 * (rank - 2) + 2])
@@ -217,13 +220,6 @@ def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], program:
         raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
     strides = tuple(_divided(program.code(o), place.kind.bits // 8) for o in octets)
     return _Tensor(place, tuple(program.code(s) for s in sizes), strides)
-
-
-def _sizes(args: tuple[Expr, ...], steps: tuple[Expr, ...]) -> tuple[int, ...]:
-    """Sizes of a box whose elements lie side by side."""
-    if any(_number(s) != 1 for s in steps):
-        raise NotModelled("TMA descriptor with element strides")
-    return tuple(_number(a) for a in args)
 
 
 def _hints(args: tuple[Expr, ...]) -> int:

@@ -275,7 +275,7 @@ def wait(e: Expr, program: KernelProgram) -> Run:
             return all((int(phase[w, n]) & 1) != p for w, n, p in due)
 
         def what() -> str:
-            return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
+            return "waits at " + ", ".join(sorted({_awaited(name, which.barriers, *one) for one in due}))
 
         agents.wait(ready, what, program.state.at, frame, which.barriers, name)
         for number, mask in named.by_number:
@@ -285,6 +285,12 @@ def wait(e: Expr, program: KernelProgram) -> Run:
         return 0
 
     return run
+
+
+def _awaited(name: str, barriers: Barriers, world: int, number: int, parity: int) -> str:
+    """`full[0] for parity 0, where 64 of 128 arrivals have come`."""
+    count, pending = int(barriers.count[world, number]), int(barriers.pending[world, number])
+    return f"{name}[{number}] for parity {parity}, where {count - pending} of {count} arrivals have come"
 
 
 def _sought(parity: Value, named: Named, frame: Frame) -> list[tuple[int, int, int]]:

@@ -277,7 +277,9 @@ def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code])
         octets, where = spots.at(at, frame.worlds, map_.octets)
         starts = [pick(c.run(frame)) for c in coordinates]
         if isinstance(map_, Tiled):
-            _refuse_between(tensor, starts[0])
+            # the manual does not say so: an H100 stops where a box begins between two units of 16 bytes of a row
+            what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
+            _refuse(tensor, np.asarray(starts[0]) * (tensor.kind.bits // 8) % 16 != 0, what)
         return replace(map_.at(frame, starts, octets), where=where)
 
     return box
@@ -324,14 +326,6 @@ def _refuse(place: BufferElement, wrong: Array, what: str) -> None:
     found = np.argwhere(np.atleast_2d(wrong))
     if len(found):
         raise Illegal(what, place.state.line, int(found[0][-2]), 0, place.name)
-
-
-def _refuse_between(tensor: BufferElement, start: Value) -> None:
-    """Raise Illegal where a box begins between two units of 16 bytes of a row. The manual does not say so: an H100
-    stops with "illegal instruction", at loads, stores and reductions (results/h200/README.md).
-    """
-    what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
-    _refuse(tensor, np.asarray(start) * (tensor.kind.bits // 8) % 16 != 0, what)
 
 
 def _load_bulk(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:

@@ -156,7 +156,9 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: 
         a, b = left(frame), right(frame)
 
         def registers(matrices: Array) -> Array:
-            return _registers(matrices, frame.lanes)
+            # accumulated matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)
+            found: Array = matrices.reshape(-1).take(_in_matrices(matrices.shape))
+            return _of_threads(found, frame.lanes)
 
         def terms(at: tuple[int, ...]) -> list[list[Cell]]:
             element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
@@ -203,12 +205,6 @@ def matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int
     row, column = np.broadcast_arrays(*index)
     found[:, :, row, column] = grouped
     return found
-
-
-def _registers(matrices: Array, threads: int) -> Array:
-    """Accumulated matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
-    found: Array = matrices.reshape(-1).take(_in_matrices(matrices.shape))
-    return _of_threads(found, threads)
 
 
 @lru_cache(maxsize=16)

@@ -43,7 +43,10 @@ def from_registers(e: Expr, program: KernelProgram) -> Run:
 def _sparse(e: Expr, at: int, form: Form, kept: Operand, program: KernelProgram) -> Operand:
     """A with its zeros; the arguments from `at` on are the metadata, its offset and the selector."""
     words = metadata(e, at, form.left, program)
-    index = _rows(spots(words.kind.bits, form.left, selector(e.args[at + 2], form.left)))
+    # row and column of each word of the threads of a warpgroup, (words, 128); row 64: of no matrix
+    of_warp = spots(words.kind.bits, form.left, selector(e.args[at + 2], form.left))
+    rows = [np.where(of_warp[..., 0] < 16, of_warp[..., 0] + 16 * warp, 64) for warp in range(4)]
+    index = np.concatenate(rows, axis=1), np.tile(of_warp[..., 1], 4)
     columns = int(index[1].max()) + 1
 
     def operand(frame: Frame) -> MatrixOperand:
@@ -58,9 +61,3 @@ def _sparse(e: Expr, at: int, form: Form, kept: Operand, program: KernelProgram)
         return MatrixOperand(read)
 
     return operand
-
-
-def _rows(of_warp: Array) -> tuple[Array, Array]:
-    """Row and column of each word of the threads of a warpgroup, (words, 128); row 64: of no matrix."""
-    rows = [np.where(of_warp[..., 0] < 16, of_warp[..., 0] + 16 * warp, 64) for warp in range(4)]
-    return np.concatenate(rows, axis=1), np.tile(of_warp[..., 1], 4)

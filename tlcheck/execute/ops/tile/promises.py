@@ -18,13 +18,14 @@ from tlcheck.snapshot.ir import Expr
 @call("assume", "device_assert", "device_assert_with_msg")
 def promise(e: Expr, program: KernelProgram) -> Run:
     """The condition holds in all active lanes. Raises Unkept where it does not."""
-    condition, line = program.code(e.args[0]), program.state.line
+    condition, stmt = program.code(e.args[0]), program.state.at
+    line = program.state.line
 
     def run(frame: Frame) -> int:
         broken = frame.mask() & ~np.asarray(condition.run(frame), np.bool_)
         if broken.any():
             *_, world, lane = np.argwhere(broken)[0].tolist()
-            raise Unkept(f"T.{e.value} does not hold", line, world, lane)
+            raise Unkept(f"T.{e.value} does not hold", line, world, lane, stmt=stmt)
         return 0
 
     return run

@@ -49,7 +49,14 @@ def region_of(e: Expr, program: KernelProgram) -> Region:
     if e.op == "load":
         return _box(e, (), program)
     if e.op == "call" and e.value == "tvm_access_ptr":
-        return _whole(_buffer(e.args[1].uid, program), e.args[2])
+        # a whole buffer; with an offset, the matrix of its last two axes that begins `offset` elements on
+        buffer = _buffer(e.args[1].uid, program)
+        offset = e.args[2]
+        starts, sizes = (ZERO,) * len(buffer.shape), buffer.shape
+        if offset.op == "int" and offset.value == 0:
+            return Region(buffer, starts, sizes)
+        shifted = replace(buffer, elem_offset=_sum(buffer.elem_offset, offset))
+        return Region(shifted, starts, (*[ONE] * (len(sizes) - 2), *sizes[-2:]))
     raise NotModelled(f"region of {e.value if e.op == 'call' else e.op}")
 
 
@@ -69,15 +76,6 @@ def _box(first: Expr, sizes: tuple[Expr, ...], program: KernelProgram) -> Region
     if missing < 0:
         raise NotModelled("region with more extents than axes")
     return Region(first.buffer, starts, (*lanes[:missing], *sizes) if sizes else tuple(lanes))
-
-
-def _whole(buffer: Buffer, offset: Expr) -> Region:
-    """A whole buffer; with an offset, the matrix of its last two axes that begins `offset` elements on."""
-    starts, sizes = (ZERO,) * len(buffer.shape), buffer.shape
-    if offset.op == "int" and offset.value == 0:
-        return Region(buffer, starts, sizes)
-    shifted = replace(buffer, elem_offset=_sum(buffer.elem_offset, offset))
-    return Region(shifted, starts, (*[ONE] * (len(sizes) - 2), *sizes[-2:]))
 
 
 def _sum(a: Expr | None, b: Expr) -> Expr:

@@ -83,20 +83,16 @@ def mixed(words: Array) -> Array:
 
 def _drawn(frame: Frame, program: KernelProgram) -> Array:
     if program.options.alike:
-        return _of_worlds(program)
+        # a number for each world, (worlds, 1)
+        parts = np.array([(world.seed, *world.block) for world in program.state.worlds], np.uint64)
+        words: Array = np.zeros(len(parts), np.uint64)
+        for part in parts.T:
+            words = mixed(words ^ part)
+        return words[:, None]
     found = _generators(frame, program)
     words = mixed(found.start ^ mixed(found.draws))
     found.draws += frame.mask()
     return words
-
-
-def _of_worlds(program: KernelProgram) -> Array:
-    """A number for each world, (worlds, 1)."""
-    parts = np.array([(world.seed, *world.block) for world in program.state.worlds], np.uint64)
-    words: Array = np.zeros(len(parts), np.uint64)
-    for part in parts.T:
-        words = mixed(words ^ part)
-    return words[:, None]
 
 
 def _generators(frame: Frame, program: KernelProgram) -> Generators:

@@ -1,0 +1,81 @@
+"""Which memory of a block that nothing set an output depends on: the output is known where that memory is zeros.
+
+A read of memory that nothing set is no fault by itself: a kernel may drop what it made of it. So the source runs again,
+with one allocation after the other cleared, and with other values where nothing is written.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.observe.uninitialized import UnsetRead, UnsetReads
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.invocation import Invocation
+from tlcheck.execute.worlds.levels import BothLevels
+
+_MOST = 8  # allocations that are cleared one by one
+_Pair = tuple[Invocation, Invocation]  # with both values of what nothing wrote
+_NONE: frozenset[int] = frozenset()
+
+
+class UnsetMemory:
+    """The memory of the source's blocks that is read and that nothing set, on one draw."""
+
+    def __init__(self, levels: BothLevels, draw: inputs.Draw) -> None:
+        """levels: those that run plainly. Everything else may raise Stopped."""
+        self._levels, self._draw = levels, draw
+        self._runs: dict[frozenset[int] | None, _Pair] = {}
+
+    def reads(self, output: str, most: bool) -> list[UnsetRead]:
+        """The reads of what the output depends on, in order; none where it depends on something else as well.
+
+        most: more than half of the output depends on such memory.
+        """
+        before, least = self._unknown(output, _NONE), self._unknown(output, None)
+        if (2 * least >= self._elements(output)) if most else (least >= before):
+            return []
+        alone = {root for root in self._roots[:_MOST] if self._unknown(output, frozenset((root,))) < before}
+        if not alone and not most:
+            return []
+        return [read for read in self._found if read.uid in alone or not alone]
+
+    def share(self, output: str) -> str:
+        """`all elements of`, `12 of 64 elements of`: how much of an output depends on such memory."""
+        unknown, every = self._unknown(output, _NONE), self._elements(output)
+        return "all elements of" if unknown == every else f"{unknown:,} of {every:,} elements of"
+
+    @cached_property
+    def _found(self) -> list[UnsetRead]:
+        reading = UnsetReads()
+        self._levels.source_invocation(self._draw).run(reading)
+        return reading.found
+
+    @cached_property
+    def _roots(self) -> list[int]:
+        return list(dict.fromkeys(read.uid for read in self._found))
+
+    def _run(self, cleared: frozenset[int] | None) -> _Pair:
+        """Both runs with these allocations cleared, None for all."""
+        if cleared not in self._runs:
+            one, other = (
+                self._levels.source_invocation(self._draw, cleared=cleared, chance=chance) for chance in (False, True)
+            )
+            one.run()
+            other.run()
+            self._runs[cleared] = one, other
+        return self._runs[cleared]
+
+    def _elements(self, output: str) -> int:
+        one, _ = self._run(_NONE)
+        return len(one.left[output].outcome(self._levels.worlds[0].seed).elements)
+
+    def _unknown(self, output: str, cleared: frozenset[int] | None) -> int:
+        """How many elements of an output depend on what nothing wrote; all where different ones are written."""
+        seed = self._levels.worlds[0].seed
+        one, other = (invocation.left[output].outcome(seed) for invocation in self._run(cleared))
+        if not np.array_equal(one.elements, other.elements) or not len(one.elements):
+            return self._elements(output)
+        return comparison.compare(one, one, one.values, one.elements, other).unsettled

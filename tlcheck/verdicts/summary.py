@@ -1,0 +1,37 @@
+"""The last line of a report: how many kernels are right, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tlcheck.verdicts.kernels import CheckedKernel, is_clean, kernels_of
+from tlcheck.verdicts.problems import Problem
+from tlcheck.verdicts.results import Result
+
+
+def summary_in_words(results: Sequence[Result]) -> str:
+    """`1 ok, 1 bug in TileLang, 1 bug in your kernel, 1 not decided`."""
+    return ", ".join(_parts(kernels_of(results))) or "nothing was checked"
+
+
+def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
+    problems = [problem for kernel in kernels for problem, _ in kernel.problems]
+    failed = [[result.excuse for result in kernel.failed] for kernel in kernels if kernel.failed]
+    numbers = (
+        (sum(all(map(is_clean, kernel.results)) for kernel in kernels), "ok", ""),
+        (_bugs(problems, compilers=True), "bug in TileLang", "bugs in TileLang"),
+        (_bugs(problems, compilers=False), "bug in your kernel", "bugs in your kernel"),
+        (sum(problem.excuse.startswith("expected") for problem in problems), "expected", ""),
+        (sum(problem.excuse.startswith("accepted") for problem in problems), "accepted", ""),
+        (sum(bool(kernel.open) for kernel in kernels), "not decided", ""),
+        (sum(not all(excuses) for excuses in failed), "not checked", ""),
+        (sum(all(excuses) for excuses in failed), "expected error", "expected errors"),
+        (sum(len(r.broken) for kernel in kernels for r in kernel.results), "unexpectedly fine", ""),
+    )
+    for number, one, several in numbers:
+        if number:
+            yield f"{number} {several if several and number > 1 else one}"
+
+
+def _bugs(problems: Sequence[Problem], *, compilers: bool) -> int:
+    return sum(problem.is_compilers == compilers and not problem.excuse for problem in problems)
