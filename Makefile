@@ -94,6 +94,7 @@ format: .venv/stamp
 
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
+	$(BIN)/python -m tlcheck.reasons docs/reasons.md
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas
 	$(BIN)/python docs/pictures/make.py
 	$(BIN)/python docs/findings/make.py

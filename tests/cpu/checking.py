@@ -85,10 +85,19 @@ def make_finding(rule: str = "TLA001") -> Finding:
 def make_atomic(verdict: str = "proved", buffer: str = "B", rule: str = "TLA001") -> Claim:
     source = SourceLine("k.py", 7, True, "T.atomic_add(B, a)")
     finding = make_finding(rule) if verdict == "refuted" else None
-    reason = "not understood" if verdict == "undecided" else ""
+    reason, code = ("not understood", "U033") if verdict == "undecided" else ("", "")
     key = f"{buffer} add"
     return Claim(
-        "atomic", key, buffer, source, cast(Verdict, verdict), "proof", call="atomicadd", reason=reason, finding=finding
+        "atomic",
+        key,
+        buffer,
+        source,
+        cast(Verdict, verdict),
+        "proof",
+        call="atomicadd",
+        reason=reason,
+        finding=finding,
+        code=code,
     )
 
 

@@ -32,6 +32,7 @@ from tests.hardware import cuda_source
 from tests.hardware.cuda_source import UnusableError
 from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
+from tlcheck import reasons
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor, World
@@ -104,10 +105,12 @@ class Execution:
         self.snapshot, self.is_source, self.exact = snapshot, is_source, exact
         self.source, self.lowered = (snapshot.checkpoints[name] for name in KEPT)
         if any(word.startswith("rng_") for word in _words(self.lowered)):
-            raise Stopped("draws random numbers, which are cuRAND's on the device and others here")
+            raise Stopped(
+                "draws random numbers, which are cuRAND's on the device and others here", reasons.NOT_MODELLED
+            )
         sizes = inputs.sizes(self.source, {})
         if sizes is None:
-            raise Stopped("no sizes found that keep what the kernel assumes")
+            raise Stopped("no sizes found that keep what the kernel assumes", reasons.SIZES)
         self.sizes = sizes
         self.scalars = inputs.scalars(snapshot, self.source, sizes, SEEDS[0])
         self.blocks = self._chosen()
@@ -119,7 +122,7 @@ class Execution:
         threads = threads_of(self.lowered)
         fit = worlds_that_fit(self.lowered, int(np.prod(threads)), False, budget, len(found) * len(SEEDS))
         if fit < len(SEEDS):
-            raise Stopped("more memory than allowed")
+            raise Stopped("more memory than allowed", reasons.BYTES)
         return found[: fit // len(SEEDS)]
 
     def _run(self) -> Invocation:
@@ -140,12 +143,12 @@ class Execution:
                 return invocation
             except Illegal as illegal:
                 problem = illegal
-        raise Stopped(f"as lowered: {problem}")
+        raise Stopped(f"as lowered: {problem}", reasons.LOWERED_STOPS)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
         name, kind, size = str(buffer.data.value), kind_of(buffer.dtype), inputs.span(buffer, self.sizes)
         if size * kind.bits // 8 > MOST_BYTES:
-            raise Stopped("more memory than allowed")
+            raise Stopped("more memory than allowed", reasons.BYTES)
         if name in [str(b.data.value) for b in roles(self.source).unread]:
             return Tensor(kind, size, lambda seed, numbers: None)
         return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))

@@ -12,6 +12,7 @@ from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.budget import Budget, parsed
 from tlcheck.lower.runs import Lowered
+from tlcheck.reasons import INPUTS
 from tlcheck.snapshot.ir import Snapshot
 
 
@@ -91,7 +92,7 @@ def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Reques
     failure = done.inputs.failure
     if failure is not None:
         message = f"{failure.phase}: {failure.message}"
-        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message)
+        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message, INPUTS)
     assert done.inputs.given is not None
     try:
         from tlcheck.verdicts.judging import with_given  # which imports all that proves and executes

@@ -24,6 +24,7 @@ from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Run
+from tlcheck.reasons import INCOMPLETE, NOT_EXECUTED
 from tlcheck.report import trace_report as report
 from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
@@ -98,7 +99,7 @@ def _element(text: str | None) -> tuple[str, tuple[int, ...]] | None:
 def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, request: Request, depth: int) -> Traced:
     """Raises Stopped where there is nothing to trace."""
     if SOURCE not in snapshot.checkpoints:
-        raise Stopped("the snapshot has no source")
+        raise Stopped("the snapshot has no source", INCOMPLETE)
     if wanted is not None:
         name, index = wanted
         element = place_of(snapshot, request, name, index)
@@ -124,4 +125,4 @@ def _wrong(snapshot: Snapshot, request: Request) -> tuple[str, Difference]:
             if outcome.difference is not None:
                 return outcome.name, outcome.difference
             reason = reason or outcome.reason
-    raise Stopped(f"{reason or 'no element is wrong as lowered'}; name one: --element 'NAME[I, J]'")
+    raise Stopped(f"{reason or 'no element is wrong as lowered'}; name one: --element 'NAME[I, J]'", NOT_EXECUTED)

@@ -4,27 +4,60 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tlcheck import reasons
+from tlcheck.reasons import Reason, ReasonKind
 from tlcheck.snapshot.ir import Stmt
 
 
 class Stopped(Exception):  # noqa: N818
-    """An execution that cannot go on; str() says why in a few words."""
+    """An execution that cannot go on; str() says why in a few words. kind: what then is undecided for."""
+
+    kind: ReasonKind
+
+    def __init__(self, text: str, kind: ReasonKind) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+    @property
+    def reason(self) -> Reason:
+        """Why the outputs are undecided."""
+        return Reason(self.kind, str(self))
 
 
 # Reasons that say nothing of the kernel: another run, or another machine, may not have them.
-TIME, MEMORY = "time", "memory"
+TIME, MEMORY = Reason(reasons.TIME, "time"), Reason(reasons.OUT_OF_MEMORY, "memory")
 
 
 class NotModelled(Stopped):
     """A construct that is not known here; its name is the text."""
 
+    def __init__(self, text: str, kind: ReasonKind = reasons.NOT_MODELLED) -> None:
+        super().__init__(text, kind)
+
 
 class Entangled(NotModelled):
     """Threads that wait for each other, while others of their branch wait only because these do."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text, reasons.ENTANGLED)
+
 
 class BudgetSpent(Stopped):
     """More statements or bytes than were allowed."""
+
+
+class OutOfStatements(BudgetSpent):
+    """More statements than were allowed."""
+
+    def __init__(self, text: str = "more statements than allowed") -> None:
+        super().__init__(text, reasons.STATEMENTS)
+
+
+class OutOfBytes(BudgetSpent):
+    """More memory than was allowed."""
+
+    def __init__(self) -> None:
+        super().__init__("more memory than allowed", reasons.BYTES)
 
 
 class SourceIllegal(Stopped):
@@ -34,12 +67,15 @@ class SourceIllegal(Stopped):
     """
 
     def __init__(self, text: str, illegal: Illegal, block: tuple[int, int, int], hangs: bool = False) -> None:
-        super().__init__(text)
+        super().__init__(text, reasons.SOURCE_STOPS)
         self.illegal, self.block, self.hangs = illegal, block, hangs
 
 
 class SourceUnclear(Stopped):
-    """What is written has no single meaning, such as a tile's place that differs between threads."""
+    """What the source says has no single meaning, such as a tile's place that differs between threads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, reasons.SOURCE_UNCLEAR)
 
 
 @dataclass
@@ -56,6 +92,9 @@ class Illegal(Stopped):
     stmt: Stmt | None = None
     index: tuple[int, ...] = ()
     extent: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.kind = reasons.LOWERED_STOPS
 
     def __str__(self) -> str:
         return self.what

@@ -62,7 +62,7 @@ def _compared(old: Claim | None, new: Claim | None) -> Outcome | None:
     if new.verdict == "undecided":
         klass = "weaker" if old is None or old.is_clean else "changed"
         return _outcome(
-            klass, "undecided", was, f"undecided: {new.reason}", new, f"undecided now, {_was(old)}", new.reason
+            klass, "undecided", was, f"undecided: {new.coded}", new, f"undecided now, {_was(old)}", new.reason
         )
     if was in ("refuted", "undecided"):
         kind = old.finding.rule if old is not None and old.finding is not None else "undecided"

@@ -61,6 +61,12 @@ class Matrix:
         place = self.columns.index(column)
         return [row.cells[place].state for row in self.rows]
 
+    def codes(self, column: Column) -> list[str]:
+        """The codes of the reasons for what is undecided with a toolchain."""
+        place = self.columns.index(column)
+        claims = [claim for row in self.rows for claim in row.cells[place].claims]
+        return sorted({claim.code for claim in claims if claim.code})
+
     def is_supported(self, column: Column) -> bool:
         """Whether every kernel lowers with this toolchain, and nothing is refuted."""
         return not {"wrong", "broken"} & set(self.states(column))

@@ -19,9 +19,11 @@ def verdict_in_words(found: Matrix) -> str:
 
 
 def column_in_words(found: Matrix, column: Column) -> str:
-    """`12 fine, 1 wrong`."""
+    """`12 fine, 1 wrong, 2 undecided (U001, U018)`."""
     states = found.states(column)
-    return ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
+    codes = f" ({', '.join(found.codes(column))})" if found.codes(column) else ""
+    counts = [f"{states.count(state)} {state}{codes * (state == 'undecided')}" for state in STATES if state in states]
+    return ", ".join(counts)
 
 
 def since_in_words(row: MatrixRow) -> str:

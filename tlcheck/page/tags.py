@@ -100,7 +100,7 @@ def _remark(claim: Claim, result: Result) -> Remark:
     known = [f"{claim.excuse.kind}: {claim.excuse.reason}"] if claim.excuse is not None else []
     where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
     if found is None:
-        return Remark(f"undecided: {claim.buffer}: {claim.reason}", WARN, [where, *known])
+        return Remark(f"not decided: {claim.buffer}: {claim.coded}", WARN, [where, *known])
     title = f"{found.rule} {found.name}: {claim.buffer}: {found.what} [{found.blamed(result.run.tilelang)}]"
     also = [f"also {', '.join(found.others)}"] if found.others else []
     also += [f"also {words}" for words in also_in_words(claim)]

@@ -12,6 +12,7 @@ from tlcheck.program.tma import LANE
 from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import THREADS, Footprint
+from tlcheck.reasons import ALIGNMENT
 from tlcheck.snapshot.dtypes import dtype_of
 
 MAX_OUTER = 1 << 20
@@ -57,11 +58,11 @@ def _multiple(algebra: Algebra, footprint: Footprint, head: Poly, width: int) ->
     if halves is None:
         halves = algebra.separate(head, inner)
     if halves is None:
-        raise UndecidedError(f"{what} is not proved")
+        raise UndecidedError(f"{what} is not proved", ALIGNMENT)
     residues = _residues(algebra, halves[0], width, what)
     holds = all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
     if not holds and reads(algebra, rest):
-        raise UndecidedError(f"{what} depends on what memory holds")
+        raise UndecidedError(f"{what} depends on what memory holds", ALIGNMENT)
     return holds
 
 
@@ -79,10 +80,10 @@ def _residues(algebra: Algebra, outside: Poly, width: int, what: str) -> set[int
 
             if proofs.divisible(algebra, rest, width):
                 return {0}
-            raise UndecidedError(f"{what} depends on a size known only when the kernel runs")
+            raise UndecidedError(f"{what} depends on a size known only when the kernel runs", ALIGNMENT)
         space.append(Dimension(uid, low, high - low + 1))
     if size(space) > MAX_OUTER:
-        raise UndecidedError(f"{what} is not proved")
+        raise UndecidedError(f"{what} is not proved", ALIGNMENT)
     found: set[int] = set()
     for env in chunks(space):
         found.update(int(x) for x in np.unique(np.asarray(Evaluator(algebra, env)(rest)) % width))

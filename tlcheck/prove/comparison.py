@@ -27,6 +27,7 @@ from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, shape
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
 from tlcheck.prove.known import KnownSums
+from tlcheck.reasons import ENUMERATION
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
 
@@ -56,7 +57,7 @@ def same(
     lanes = sum(size(p.space) for p in (*left, *right))
     classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
-        raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
+        raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)", ENUMERATION)
     return known.of(algebra, left, classes) == known.of(algebra, right, classes)
 
 
@@ -158,7 +159,9 @@ class _Outer:
         table = np.stack(columns, axis=1) if columns else np.zeros((int(active.sum()), 0), dtype=np.int64)
         rows, which = np.unique(table, axis=0, return_inverse=True)
         if len(rows) * size(part.space) > BUDGET:
-            raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
+            raise UndecidedError(
+                f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)", ENUMERATION
+            )
         classes = [tuple(int(x) for x in row) for row in rows]
         unseen = [point for point in classes if point not in known]
         values = [dict(zip(gates, point, strict=True)) for point in unseen]
@@ -183,7 +186,9 @@ class _Outer:
                 )
             space.append(Dimension(uid, low, high - low + 1))
         if size(space) > MAX_OUTER:
-            raise UndecidedError("the addresses of its sites differ by block or iteration, of which there are too many")
+            raise UndecidedError(
+                "the addresses of its sites differ by block or iteration, of which there are too many", ENUMERATION
+            )
         return space
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from tlcheck import reasons
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
 from tlcheck.prove.difference import FootprintDifference
@@ -15,7 +16,12 @@ from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import CHANGED, Comparison, plans
 from tlcheck.prove.timing import retimed
 from tlcheck.prove.values import UnreadableError
+from tlcheck.reasons import UNSAID, Reason
 from tlcheck.witness import Addition
+
+_ANOTHER_FORM = Reason(
+    reasons.OTHER_FORM, "its additions have another form, and no instance was found that shows a wrong one"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +36,7 @@ class Evidence:
     match: Match
     status: str
     difference: FootprintDifference | None = None
-    reason: str = ""
+    reason: Reason = UNSAID
     calls: tuple[str, ...] = ()
     stored: bool = False
     scopes: tuple[str, ...] = ()
@@ -47,12 +53,13 @@ def evidence(comparison: Comparison) -> Evidence:
     found, stage = comparison.match, comparison.stage
     if not found.sites:
         scopes = tuple(o.target.buffer.scope or _scope(stage.program, o.target.root) for o in found.orphans)
-        reason = "it has no counterpart here"
+        reason = Reason(reasons.NO_COUNTERPART, "it has no counterpart here")
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
-    doubt = stage.doubt or retimed(comparison)
+    late = retimed(comparison)
+    doubt = stage.doubt or (Reason(reasons.TIMING, late) if late else UNSAID)
     if doubt:
         return Evidence(stage.checkpoint, found, "undecided", None, doubt, compared=comparison)
-    reasons: list[str] = []
+    doubts: list[Reason] = []
     shown: FootprintDifference | None = None
     refuted = cache(lambda: refute(comparison))  # it depends on no plan
     for plan in plans(comparison):
@@ -61,18 +68,18 @@ def evidence(comparison: Comparison) -> Evidence:
                 return Evidence(stage.checkpoint, found, "same", compared=comparison)
             if plan.is_shortcut:
                 continue
-            reasons.append("its additions have another form, and no instance was found that shows a wrong one")
+            doubts.append(_ANOTHER_FORM)
             shown = refuted()
         except (UndecidedError, UnreadableError) as error:
-            reasons += [] if plan.is_shortcut else [str(error)]
+            doubts += [] if plan.is_shortcut else [error.reason]
         if shown is not None:
             return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
     try:
         shown = refuted()
     except UndecidedError as error:
-        reasons.insert(0, str(error))
+        doubts.insert(0, error.reason)
     if shown is None:
-        reason = next((r for r in reasons if r != CHANGED), CHANGED)
+        reason = next((r for r in doubts if r != CHANGED), Reason(reasons.OTHER_FORM, CHANGED))
         return Evidence(stage.checkpoint, found, "undecided", None, reason)
     return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
 

@@ -12,12 +12,17 @@ from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import CHUNK, Dimension, Evaluator, Mask, Values, Words, chunks, mix, text_hash
 from tlcheck.algebra.polynomial import Monomial, Poly
 from tlcheck.prove.footprints import Footprint, Leaf
+from tlcheck.reasons import OTHER_FORM, Reason, ReasonKind
 
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 
 
 class UndecidedError(Exception):
     """Why equality could not be decided this way."""
+
+    def __init__(self, text: str, kind: ReasonKind = OTHER_FORM) -> None:
+        super().__init__(text)
+        self.reason = Reason(kind, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
 from tlcheck.algebra.polynomial import Poly, add, as_constant, key
 from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
+from tlcheck.reasons import ENUMERATION
 
 Gate = tuple[int, Poly]  # number of the outer half, inner half
 Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
@@ -109,7 +110,7 @@ class Gates:
         choices += [self._joint(atom, numbers, gates) for atom, numbers in multiples.items()]
         total = prod(len(c) for c in choices)
         if total > MAX_CLASSES:
-            raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
+            raise UndecidedError(f"too many ways in which its conditions can hold ({total})", ENUMERATION)
         return ({n: v for choice in chosen for n, v in choice.items()} for chosen in product(*choices))
 
     def _lowest(self, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
@@ -131,7 +132,7 @@ class Gates:
         first = min(ends) if low is None else max(low, min(ends))
         last = max(first, max(ends) if high is None else min(high, max(ends)))
         if last - first > MAX_CLASSES:
-            raise UndecidedError(f"too many ways in which its conditions can hold ({last - first})")
+            raise UndecidedError(f"too many ways in which its conditions can hold ({last - first})", ENUMERATION)
         rows = [tuple(int(np.clip(v * factors[n], *spans[n])) for n in numbers) for v in range(first, last + 1)]
         return [dict(zip(numbers, row, strict=True)) for row in dict.fromkeys(rows)]
 

@@ -23,6 +23,7 @@ from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.values import UnreadableError
+from tlcheck.reasons import SIZES as NO_SIZES
 from tlcheck.snapshot.ir import Buffer
 from tlcheck.witness import Addition
 
@@ -243,7 +244,7 @@ def _kept(algebra: Algebra, program: Program, choices: Iterable[dict[int, int]])
             none = False
             yield point
     if none:
-        raise UndecidedError("none of the sizes tried keeps what the kernel promises of them (T.assume)")
+        raise UndecidedError("none of the sizes tried keeps what the kernel promises of them (T.assume)", NO_SIZES)
 
 
 def _instances(

@@ -23,6 +23,7 @@ from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
 from tlcheck.prove.known import KnownSums
 from tlcheck.prove.values import Reader
+from tlcheck.reasons import ENUMERATION, UNSAID, Reason
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
@@ -42,7 +43,7 @@ class Stage:
     checkpoint: str
     program: Program
     reader: Reader
-    doubt: str = ""
+    doubt: Reason = UNSAID
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,7 +287,9 @@ class _Blocks(Plan):
         points = size(space)
         lanes = sum(size(f.space) for f in (*intended, *actual))
         if points > MAX_POINTS or points * lanes > BUDGET:
-            raise UndecidedError(f"too large to enumerate block by block ({points} blocks of {lanes} lanes)")
+            raise UndecidedError(
+                f"too large to enumerate block by block ({points} blocks of {lanes} lanes)", ENUMERATION
+            )
         return all(Plan(self.comparison, frozenset(), {}, point).holds() for point in assignments(space))
 
 

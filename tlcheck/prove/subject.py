@@ -21,6 +21,7 @@ from tlcheck.prove.footprints import Memory
 from tlcheck.prove.known import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
+from tlcheck.reasons import CUDA, INTERNAL, UNSAID, Reason
 from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.equality import united
@@ -180,7 +181,8 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         program = of.programs.get(name) if name.is_lowered else None
         if program is None:
             continue
-        doubt = _doubt(program, of.found[name], device_of(of.snapshot)) if name is Checkpoint.DEVICE_TIR else ""
+        text = _doubt(program, of.found[name], device_of(of.snapshot)) if name is Checkpoint.DEVICE_TIR else ""
+        doubt = Reason(CUDA, text) if text else UNSAID
         asked = (id(program), name.is_unguarded, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
@@ -213,7 +215,9 @@ def _evidence(comparison: Comparison) -> Evidence:
     try:
         return evidence(comparison)
     except Exception as error:
-        return Evidence(comparison.stage.checkpoint, comparison.match, "undecided", reason=fault(error))
+        return Evidence(
+            comparison.stage.checkpoint, comparison.match, "undecided", reason=Reason(INTERNAL, fault(error))
+        )
 
 
 def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:

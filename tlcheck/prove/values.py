@@ -18,6 +18,7 @@ from tlcheck.program.atomics import Pointer, is_atomic, pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.roles import WRITE, accesses
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
+from tlcheck.reasons import VALUE_UNREAD, Reason
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
@@ -41,6 +42,10 @@ _NARROW = ("float16", "bfloat16")
 
 class UnreadableError(Exception):
     """Why a value or an address cannot be read; the message is the verdict's reason."""
+
+    @property
+    def reason(self) -> Reason:
+        return Reason(VALUE_UNREAD, str(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

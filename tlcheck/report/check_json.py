@@ -13,7 +13,7 @@ import msgspec
 
 from tlcheck import __version__
 from tlcheck.verdicts.claim import Claim, Excuse
-from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.results import Result, codes_of
 from tlcheck.worker.protocol import Failure
 
 SCHEMA = 2
@@ -69,7 +69,8 @@ class CheckSummary:
 
     refuted: neither expected nor accepted. expected: refuted as the case expects. accepted: by the project.
     not_checked: runs with a failure that the case does not expect; expected_errors: with one that it does.
-    not_decided: runs with claims of which none is decided. unexpectedly_fine: expectations that no longer hold.
+    not_decided: runs with claims of which none is decided. unexpectedly_fine: expectations that no longer hold. codes:
+    undecided claims by the code of their reason, see docs/reasons.md.
     """
 
     cases: int
@@ -85,6 +86,7 @@ class CheckSummary:
     expected_errors: int
     not_decided: int
     unexpectedly_fine: int
+    codes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _summary(results: list[Result]) -> CheckSummary:
         expected_errors=excused,
         not_decided=sum(result.is_silent for result in results),
         unexpectedly_fine=sum(len(result.broken) for result in results),
+        codes=codes_of(results),
     )
 
 

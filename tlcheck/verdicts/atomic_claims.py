@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tlcheck import reasons
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
+from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Expr, Snapshot
 from tlcheck.snapshot.text import render_layout
@@ -64,8 +66,8 @@ def judge_atomics(snapshot: Snapshot) -> AtomicReport:
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:
     """An atomic among others that were read: without a place and a destination, but not left out."""
     name = atomic_name(call)
-    reason = f"the arguments of {name} are not understood"
-    return Claim("atomic", f"? {name}", "?", source_line(snapshot, 0), UNDECIDED, "proof", call=name, reason=reason)
+    reason = Reason(reasons.UNREAD_ATOMIC, f"the arguments of {name} are not understood")
+    return Claim("atomic", f"? {name}", "?", source_line(snapshot, 0), UNDECIDED, "proof", call=name).because(reason)
 
 
 def _problem(of: PreparedSnapshot) -> str:
@@ -95,7 +97,7 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
     try:
         verdict, reason, finding = _decided(of, own)
     except Exception as error:
-        verdict, reason, finding = UNDECIDED, fault(error), None
+        verdict, reason, finding = UNDECIDED, Reason(reasons.INTERNAL, fault(error)), None
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
     first = group[0]
     return Claim(
@@ -108,52 +110,53 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         stages=_stages(own),
         call=first.instruction,
         instructions=tuple(dict.fromkeys(s.instruction for e in last for s in e.match.sites)),
-        reason=reason,
         finding=finding,
         not_source=of.not_source,
-    )
+    ).because(reason)
 
 
-def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, str, Finding | None]:
+def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, Reason, Finding | None]:
     broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
     finding = _finding(of, broken)
     verdict, reason = _verdict(of, own, finding)
     if verdict == PROVED and broken:  # by instructions: the additions are the same
         evidence, _, first = broken[0]
-        reason = f"at {evidence.checkpoint} {first.what}, but no addition was found that shows it"
-        return UNDECIDED, reason, None
+        text = f"at {evidence.checkpoint} {first.what}, but no addition was found that shows it"
+        return UNDECIDED, Reason(reasons.NOT_SHOWN, text), None
     return verdict, reason, finding
 
 
-def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, str]:
+def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, Reason]:
     """The verdict, and the reason where it is undecided."""
     if finding is not None:
-        return REFUTED, ""
+        return REFUTED, UNSAID
     undecided = next((e for e in own if e.status != "same"), None)
     if undecided is not None or not own:
         return UNDECIDED, _reason(undecided)
     if Checkpoint.DEVICE_TIR not in of.programs:
-        return UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
+        text = f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
+        return UNDECIDED, Reason(reasons.INCOMPLETE, text)
     if reason := _unmeasured(of, own):
         return UNDECIDED, reason
-    return PROVED, ""
+    return PROVED, UNSAID
 
 
-def _unmeasured(of: PreparedSnapshot, own: Sequence[Evidence]) -> str:
+def _unmeasured(of: PreparedSnapshot, own: Sequence[Evidence]) -> Reason:
     """A call of the device library of which it is not known what it does; empty if there is none."""
     for evidence in own:
         for _, made in of.calls(evidence.match.sites, evidence.checkpoint):
             if made.call is not None and made.behaviour is None:
                 return unmeasured(of, made.call)
-    return ""
+    return UNSAID
 
 
-def _reason(evidence: Evidence | None) -> str:
+def _reason(evidence: Evidence | None) -> Reason:
     if evidence is None:
-        return "nothing was lowered"
+        return Reason(reasons.INCOMPLETE, "nothing was lowered")
     if evidence.calls:
-        return f"at {evidence.checkpoint} {', '.join(evidence.calls)} adds it, which is not understood"
-    return f"at {evidence.checkpoint} {evidence.reason}"
+        text = f"at {evidence.checkpoint} {', '.join(evidence.calls)} adds it, which is not understood"
+        return Reason(reasons.UNKNOWN_CALL, text)
+    return Reason(evidence.reason.kind, f"at {evidence.checkpoint} {evidence.reason}")
 
 
 def _stages(own: Sequence[Evidence]) -> tuple[Standing, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tlcheck.reasons import DEVICE, Reason, told
 from tlcheck.witness import Witness
 
 Kind = Literal["atomic", "output", "order", "legality", "source"]
@@ -197,7 +198,7 @@ class Claim:
     executed: what the verdict is of; for a proved atomic, the execution in which its content agreed: what it reads is
     there in time and is what was written. None where nothing was executed or decided: of a proved atomic then only the
     additions are known. not_source: why an atomic is compared with what `intent` adds, after the first passes, and not
-    with the kernel as written; else empty.
+    with the kernel as written; else empty. code: of the reason, see docs/reasons.md; empty where there is none.
     """
 
     kind: Kind
@@ -215,6 +216,11 @@ class Claim:
     excuse: Excuse | None = None
     executed: Executed | None = None
     not_source: str = ""
+    code: str = ""
+
+    def because(self, reason: Reason) -> Claim:
+        """The claim with the reason that it is undecided for."""
+        return replace(self, reason=str(reason), code=reason.code)
 
     @property
     def blames_compiler(self) -> bool:
@@ -236,7 +242,12 @@ class Claim:
         """`TLA001 at dQ: 2048 of 4096 lanes ...`; `undecided: dQ: ...`."""
         if self.finding is not None:
             return f"{self.finding.rule} at {self.buffer}: {self.finding.what}"
-        return f"{self.verdict}: {self.buffer}" + (f": {self.reason}" if self.reason else "")
+        return f"{self.verdict}: {self.buffer}" + (f": {self.coded}" if self.reason else "")
+
+    @property
+    def coded(self) -> str:
+        """`U001 cluster_sync is not modelled`: why it is undecided, with the code."""
+        return told(self.code, self.reason)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -270,9 +281,11 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
     apart = next((a for a in atomics if _is_apart(a)), None)
     if apart is None or apart.finding is None:
         return executed
-    reason = f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed"
+    reason = Reason(DEVICE, f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed")
     return tuple(
-        replace(claim, verdict=UNDECIDED, reason=reason) if (claim.kind, claim.verdict) == ("output", AGREED) else claim
+        replace(claim, verdict=UNDECIDED).because(reason)
+        if (claim.kind, claim.verdict) == ("output", AGREED)
+        else claim
         for claim in executed
     )
 

@@ -17,6 +17,7 @@ from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
+from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
@@ -92,7 +93,7 @@ class _Claims:
             if name not in racing:
                 yield self._examined("order", name, reason)
         for name in self._execution.lawful:
-            yield self._examined("legality", name, "")
+            yield self._examined("legality", name, UNSAID)
         for outcome in self._execution.outputs:
             yield self._output(outcome, diagnosis.outputs.get(outcome.name))
 
@@ -127,11 +128,11 @@ class _Claims:
             "source", key, name, self._line(at), REFUTED, "execution", finding=finding, executed=self._executed
         )
 
-    def _examined(self, kind: Kind, name: str, reason: str) -> Claim:
+    def _examined(self, kind: Kind, name: str, reason: Reason) -> Claim:
         """A buffer against which nothing was found; undecided where there is a reason."""
         name = self._called(name)
         verdict = UNDECIDED if reason else AGREED
-        return Claim(kind, name, name, self._line(0), verdict, "execution", reason=reason, executed=self._executed)
+        return Claim(kind, name, name, self._line(0), verdict, "execution", executed=self._executed).because(reason)
 
     def _called(self, name: str) -> str:
         """A buffer's name; of a parameter, as it is written."""
@@ -139,8 +140,8 @@ class _Claims:
 
     def _output(self, outcome: OutputOutcome, wrong: WrongOutput | None) -> Claim:
         name = self._called(outcome.name)
-        claim = Claim(
-            "output", name, name, self._line(0), UNDECIDED, "execution", reason=outcome.reason, executed=self._executed
+        claim = Claim("output", name, name, self._line(0), UNDECIDED, "execution", executed=self._executed).because(
+            outcome.reason
         )
         if outcome.verdict == "undecided":
             return claim

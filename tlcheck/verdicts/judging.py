@@ -46,7 +46,7 @@ def serve(descriptor: int) -> None:
             _limit_memory(request)
             found = _verdicts_in(file, request, inputs)
             asked.send_bytes(dumps(found))
-            if any(claim.reason == MEMORY for claim in found.claims):
+            if any(claim.code == MEMORY.code for claim in found.claims):
                 os.execv(sys.executable, sys.orig_argv)  # what has filled the memory may still be there: begin anew
 
 

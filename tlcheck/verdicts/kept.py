@@ -19,7 +19,9 @@ from tlcheck.program.device_library import known_headers
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
-_CODE = "algebra cache program prove signatures snapshot targets toolchain/releases.py verdicts witness.py".split()
+_CODE = (
+    "algebra cache program prove reasons.py signatures snapshot targets toolchain/releases.py verdicts witness.py"
+).split()
 _PACKAGES = ("apache-tvm", "ml_dtypes", "numpy")
 _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any other may not come again
 
@@ -60,7 +62,7 @@ def known(cache: Cache, digest: str, request: Request | None) -> Verdicts | None
 
 def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts) -> None:
     """Keep verdicts; not those of a fault of tlcheck's own, nor what ran out of time or memory."""
-    if any(claim.reason in (TIME, MEMORY) for claim in verdicts.claims):
+    if any(claim.code in (TIME.code, MEMORY.code) for claim in verdicts.claims):
         return
     if verdicts.failure is None or verdicts.failure.kind in _KEPT:
         cache.put("verdicts", _key(digest, request), dumps(verdicts))

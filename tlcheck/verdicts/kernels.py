@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from tlcheck.reasons import NOT_EXECUTED, told
 from tlcheck.verdicts.problems import Problem, problem_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import clean_in_words, silence_in_words
@@ -17,16 +18,17 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class Open:
-    """What of a kernel is not decided. buffers: of whose claims this is the reason."""
+    """What of a kernel is not decided. code, reason: why. buffers: of whose claims this is the reason."""
 
+    code: str
     reason: str
     buffers: tuple[str, ...]
 
     @property
     def words(self) -> str:
-        """`not decided: cluster_sync (C). This is not a pass.`"""
+        """`not decided: U001 cluster_sync is not modelled (C). This is not a pass.`"""
         about = f" ({', '.join(self.buffers)})" if self.buffers else ""
-        return f"not decided: {self.reason}{about}. This is not a pass."
+        return f"not decided: {told(self.code, self.reason)}{about}. This is not a pass."
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,13 @@ def _notes(result: Result) -> Iterator[str]:
 
 def _open(result: Result) -> Iterator[Open]:
     if why := silence_in_words(result):
-        yield Open(why, ())
-    found: dict[str, list[str]] = {}
+        yield Open(NOT_EXECUTED.code, why, ())
+    found: dict[tuple[str, str], list[str]] = {}
     for claim in result.claims:
         if claim.verdict == "undecided":
-            found.setdefault(claim.reason, []).append(claim.buffer)
-    for reason, buffers in found.items():
-        yield Open(reason, tuple(dict.fromkeys(buffers)))
+            found.setdefault((claim.code, claim.reason), []).append(claim.buffer)
+    for (code, reason), buffers in found.items():
+        yield Open(code, reason, tuple(dict.fromkeys(buffers)))
 
 
 def _with_targets(told: Iterable[tuple[Told, Result]]) -> list[tuple[Told, list[str]]]:

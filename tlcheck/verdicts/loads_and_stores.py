@@ -10,6 +10,7 @@ from tlcheck.program.device_library import LOST, OK, REFUSED, STOPS, WRONG
 from tlcheck.program.instructions import Instruction
 from tlcheck.program.lines import nearest_line
 from tlcheck.prove.subject import PreparedSnapshot
+from tlcheck.reasons import UNREAD_ATOMIC, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
@@ -59,9 +60,9 @@ def _key(found: PlainAtomic) -> str:
 def _claim(of: PreparedSnapshot, found: PlainAtomic, made: Instruction, line: int) -> Claim:
     name, where = found.root or "?", source_line(of.snapshot, line)
     if made.behaviour is None:
-        reason = f"the arguments of {found.instruction} are not understood"
+        reason = Reason(UNREAD_ATOMIC, f"the arguments of {found.instruction} are not understood")
         reason = reason if made.call is None else unmeasured(of, made.call)
-        return Claim("atomic", _key(found), name, where, UNDECIDED, "proof", call=found.instruction, reason=reason)
+        return Claim("atomic", _key(found), name, where, UNDECIDED, "proof", call=found.instruction).because(reason)
     finding = _finding(of, found, made, line)
     return Claim("atomic", _key(found), name, where, REFUTED, "proof", call=found.instruction, finding=finding)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,12 @@ class Result:
     def is_interrupted(self) -> bool:
         """Whether the user ended the run before this was done."""
         return self.failure is not None and self.failure.kind == "interrupted"
+
+
+def codes_of(results: Iterable[Result]) -> Mapping[str, int]:
+    """How many claims are undecided, by the code of their reason."""
+    found = Counter(claim.code for r in results for claim in r.claims if claim.verdict == UNDECIDED and claim.code)
+    return dict(sorted(found.items()))
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:

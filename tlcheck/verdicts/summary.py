@@ -8,6 +8,8 @@ from tlcheck.verdicts.kernels import CheckedKernel, is_clean, kernels_of
 from tlcheck.verdicts.problems import Problem
 from tlcheck.verdicts.results import Result
 
+_OPEN = "not decided"
+
 
 def summary_in_words(results: Sequence[Result]) -> str:
     """`1 ok, 1 bug in TileLang, 1 bug in your kernel, 1 not decided`."""
@@ -23,14 +25,21 @@ def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
         (_bugs(problems, compilers=False), "bug in your kernel", "bugs in your kernel"),
         (sum(problem.excuse.startswith("expected") for problem in problems), "expected", ""),
         (sum(problem.excuse.startswith("accepted") for problem in problems), "accepted", ""),
-        (sum(bool(kernel.open) for kernel in kernels), "not decided", ""),
+        (sum(bool(kernel.open) for kernel in kernels), _OPEN, ""),
         (sum(not all(excuses) for excuses in failed), "not checked", ""),
         (sum(all(excuses) for excuses in failed), "expected error", "expected errors"),
         (sum(len(r.broken) for kernel in kernels for r in kernel.results), "unexpectedly fine", ""),
     )
     for number, one, several in numbers:
         if number:
-            yield f"{number} {several if several and number > 1 else one}"
+            codes = _codes(kernels) if one == _OPEN else ""
+            yield f"{number} {several if several and number > 1 else one}{codes}"
+
+
+def _codes(kernels: Sequence[CheckedKernel]) -> str:
+    """` (U001, U018)`: the reasons for what is not decided."""
+    found = sorted({opened.code for kernel in kernels for opened, _ in kernel.open if opened.code})
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _bugs(problems: Sequence[Problem], *, compilers: bool) -> int:

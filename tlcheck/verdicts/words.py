@@ -45,7 +45,7 @@ def silence_in_words(result: Result) -> str:
 def also_in_words(claim: Claim) -> list[str]:
     """`TLO001 output dQ: dQ[0, 1] is 0.5, expected 2.0`; `output dQ: ...`: each claim that this one explains."""
     return [
-        f"{c.finding.rule} {c.kind} {c.buffer}: {c.finding.words}" if c.finding else f"{c.kind} {c.buffer}: {c.reason}"
+        f"{c.finding.rule} {c.kind} {c.buffer}: {c.finding.words}" if c.finding else f"{c.kind} {c.buffer}: {c.coded}"
         for c in claim.also
     ]
 

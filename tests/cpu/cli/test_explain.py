@@ -37,7 +37,7 @@ def test_without_a_rule_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
         ("lanes", "did you mean TLA001 (lanes-not-contiguous)?"),
         ("misalignd-vector", "did you mean TLA002 (misaligned-vector)?"),
         ("xyz", "`tlcheck explain` lists all"),
-        ("[red]", "no rule '[red]'"),
+        ("[red]", "no rule or reason '[red]'"),
     ],
 )
 def test_an_unknown_rule(capsys: pytest.CaptureFixture[str], rule: str, hint: str) -> None:

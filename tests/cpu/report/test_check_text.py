@@ -85,8 +85,8 @@ def test_an_atomic_that_is_not_compared_with_the_source_says_why() -> None:
 
 def test_a_kernel_without_claims_is_not_decided() -> None:
     page = shown(make_result()).splitlines()
-    assert page[0].startswith("k.py::case@0.1.7  sm_90  not decided: it has no atomic to prove")
-    assert page[-1] == "1 not decided"
+    assert page[0].startswith("k.py::case@0.1.7  sm_90  not decided: U040 it has no atomic to prove")
+    assert page[-1] == "1 not decided (U040)"
 
 
 def test_lines_are_not_broken_where_a_program_reads_them() -> None:
@@ -97,8 +97,8 @@ def test_lines_are_not_broken_where_a_program_reads_them() -> None:
 def test_what_is_not_decided_says_why_of_what_and_that_it_is_no_pass() -> None:
     page = shown(make_result("proved", "undecided"))
     assert page.splitlines() == [
-        "k.py::case@0.1.7  sm_90  not decided: not understood (B). This is not a pass.",
-        "1 not decided",
+        "k.py::case@0.1.7  sm_90  not decided: U033 not understood (B). This is not a pass.",
+        "1 not decided (U033)",
     ]
 
 
@@ -238,7 +238,7 @@ def test_what_an_interruption_left_undone_is_one_line() -> None:
     left = [Result(run, failure=interrupted("start")) for run in runs]
     lines = shown(make_result(), *left).splitlines()
     assert lines[-2] == "not checked, interrupted: k.py::k0 sm_90, k.py::k1 sm_90, k.py::k2 sm_90 and 2 more"
-    assert lines[-1] == "1 not decided, 5 not checked"
+    assert lines[-1] == "1 not decided (U040), 5 not checked"
     assert sum("k.py::k" in line for line in lines) == 1
 
 

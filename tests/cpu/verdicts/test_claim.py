@@ -113,7 +113,7 @@ def test_what_is_not_known_because_of_an_atomic_stands_under_it() -> None:
     )
     found = Result(make_run(), by_cause((atomic, *executed)))
     assert shape(found.claims) == [("atomic", ["output", "output"]), ("order", [])]
-    assert also_in_words(found.claims[0])[1] == "output C: TLA014 at B: the device does not do what was executed"
+    assert also_in_words(found.claims[0])[1] == "output C: U028 TLA014 at B: the device does not do what was executed"
     assert found.count("undecided") == 0
 
 

@@ -13,6 +13,7 @@ from multiprocessing import Pipe
 import pytest
 
 from tlcheck.execute.reasons import MEMORY, TIME
+from tlcheck.reasons import Reason
 from tlcheck.verdicts import judging
 from tlcheck.verdicts.claim import UNDECIDED, Claim, SourceLine
 from tlcheck.verdicts.kept import Verdicts, loads
@@ -24,10 +25,10 @@ class BegunAnewError(Exception):
 
 @pytest.mark.parametrize(("reason", "answered"), [(MEMORY, 1), (TIME, 2)])
 def test_a_process_whose_memory_was_filled_begins_anew(
-    reason: str, answered: int, monkeypatch: pytest.MonkeyPatch
+    reason: Reason, answered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next snapshot's verdict hangs on nothing that came before it."""
-    claim = Claim("output", "C", "C", SourceLine("k.py", 1, True), UNDECIDED, "execution", reason=reason)
+    claim = Claim("output", "C", "C", SourceLine("k.py", 1, True), UNDECIDED, "execution").because(reason)
     ours, theirs = Pipe()
 
     def exec_(path: str, arguments: list[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tlcheck import reasons
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import merged
 from tlcheck.execute.compare.outcome import OutputOutcome
@@ -17,9 +18,10 @@ from tlcheck.execute.schedule.launches import kernels
 from tlcheck.execute.worlds.batches import statements_of
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.reasons import Reason
 
-UNWRITTEN = "the blocks that ran write none of it"
-_ALONE = "its blocks could not run together"
+UNWRITTEN = Reason(reasons.UNWRITTEN, "the blocks that ran write none of it")
+_ALONE = Reason(reasons.APART, "its blocks could not run together")
 
 
 def requests(levels: BothLevels) -> list[Request]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
     from tlcheck.execute.observe.races import Contest, Race
     from tlcheck.execute.reasons import Illegal
     from tlcheck.execute.worlds import blocks
+    from tlcheck.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Execution:
     sizes: tuple[tuple[str, int], ...] = ()
     statements: tuple[int, int] = (0, 0)
     illegal: Illegal | None = None
-    ordered: Mapping[str, str] = field(default_factory=dict)
+    ordered: Mapping[str, Reason] = field(default_factory=dict)
     races: tuple[Race, ...] = ()
     contested: tuple[tuple[Race, Contest], ...] = ()
     lawful: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block, chosen
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.program.roles import roles
+from tlcheck.reasons import INCOMPLETE
 from tlcheck.snapshot.ir import Snapshot
 
 
@@ -31,7 +32,7 @@ def interpret(snapshot: Snapshot, request: Request, say: Say | None = None) -> E
     Raises Stopped for what cannot be run to its end.
     """
     if SOURCE not in snapshot.checkpoints:
-        raise Stopped(f"the snapshot has no checkpoint {SOURCE}")
+        raise Stopped(f"the snapshot has no checkpoint {SOURCE}", INCOMPLETE)
     return _Interpreter(snapshot, request).execution(say)
 
 

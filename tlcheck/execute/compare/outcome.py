@@ -16,6 +16,7 @@ import numpy as np
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Pages, Stored
 from tlcheck.execute.memory.values import Array, is_poison, reason_of
+from tlcheck.reasons import UNSAID, Reason
 
 RELATIVE = 1e-9
 FAR = 1e-6
@@ -58,7 +59,7 @@ class OutputOutcome:
 
     name: str
     verdict: Literal["agreed", "refuted", "undecided"]
-    reason: str = ""
+    reason: Reason = UNSAID
     difference: Difference | None = None
     unset: int = 0
 

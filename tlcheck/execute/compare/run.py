@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from tlcheck import reasons
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
@@ -37,10 +38,15 @@ from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier, pointers
 from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.program.roles import independent, roles
+from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
 
 UNSET_MEMORY = "depends on memory that nothing wrote"
+_ALL_NAN = Reason(reasons.ALL_NAN, "as written, all of it is NaN")
+_OVERFLOW = Reason(reasons.OVERFLOW, "as written, numbers become larger than float64 holds")
+_TIE = Reason(reasons.TIE, "tie: rounding decides what is chosen")
+_IN_ORDER = Reason(reasons.ATOMICS_RETURN, "it depends on the order of atomics")
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 
 
@@ -55,25 +61,25 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
         raise
     except SourceIllegal as stopped:
         return _stopped(snapshot, request or Request(), stopped)
-    except Stopped as reason:
-        return _undecided(snapshot, str(reason))
+    except Stopped as stopped:
+        return _undecided(snapshot, stopped.reason)
     except RecursionError:
-        return _undecided(snapshot, "nested too deeply")
+        return _undecided(snapshot, Reason(reasons.NESTED, "nested too deeply"))
     except MemoryError:
         return _undecided(snapshot, MEMORY)
     except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
-        return _undecided(snapshot, fault(error))
+        return _undecided(snapshot, Reason(reasons.INTERNAL, fault(error)))
 
 
 def _stopped(snapshot: Snapshot, request: Request, stopped: SourceIllegal) -> Execution:
     """The source itself cannot run to its end."""
-    function, reason = snapshot.checkpoints[SOURCE], str(stopped)
+    function, reason = snapshot.checkpoints[SOURCE], stopped.reason
     faults = Faults(function, {}, 0, request.given is not None)
     fault = faults.of_illegal(stopped.illegal, stopped.block, reason, hangs=stopped.hangs)
     return replace(_undecided(snapshot, reason), faults=() if fault is None else (fault,))
 
 
-def _undecided(snapshot: Snapshot, reason: str) -> Execution:
+def _undecided(snapshot: Snapshot, reason: Reason) -> Execution:
     function = snapshot.checkpoints.get(SOURCE)
     names = () if function is None else pointers(roles(function).outputs)
     return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
@@ -182,7 +188,7 @@ class _Judge:
             own, found = unwaited[1].words(unwaited[0]), self._source.of_race(*unwaited)
         elif own:
             found = self._barrier(own)
-        reason = own or f"as lowered: {illegal}"
+        reason = own or Reason(reasons.LOWERED_STOPS, f"as lowered: {illegal}")
         outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
         report = self._report(outputs, source.spent, 0)
         report = replace(report, illegal=None if own else illegal, left=self._left_by(source))
@@ -194,14 +200,15 @@ class _Judge:
         threads = prod(threads_of(kernels(levels.source)[-1]))
         return Faults(levels.source, levels.sizes, threads, levels.request.given is not None)
 
-    def _missed(self, illegal: Illegal) -> str:
+    def _missed(self, illegal: Illegal) -> Reason:
         """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
         missed = self._levels.diverged
         if missed is None or not is_of_barrier(illegal):
-            return ""
-        return f"the author's: as written, {missed}" + (f" (line {missed.line})" if missed.line else "")
+            return UNSAID
+        where = f" (line {missed.line})" if missed.line else ""
+        return Reason(reasons.SOURCE_STOPS, f"the author's: as written, {missed}{where}")
 
-    def _barrier(self, reason: str) -> Fault | None:
+    def _barrier(self, reason: Reason) -> Fault | None:
         """The barrier that threads of the source miss."""
         missed = self._levels.diverged
         assert missed is not None
@@ -216,11 +223,11 @@ class _Judge:
     ) -> tuple[Fault, ...]:
         """The faults of the source that this execution shows."""
         races = [(race.parameter or race.buffer, contest) for race, contest in contested]
-        reasons = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
+        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
         told = {contest.words(name) for name, contest in races}
-        if reasons - told:
+        if open_ - told:
             everything = chain.from_iterable(author.contests for author in authors())
-            races += [(name, contest) for name, contest in everything if contest.words(name) in reasons - told]
+            races += [(name, contest) for name, contest in everything if contest.words(name) in open_ - told]
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
@@ -246,7 +253,7 @@ class _Judge:
         self._suspects = watching.suspects
         self._are_ordered = not self._suspects.tensors
         if self._suspects:
-            raise Suspected("order")
+            raise Suspected
 
     def _hang(self, watching: Watching, draw: inputs.Draw) -> Deadlock | None:
         """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
@@ -289,7 +296,7 @@ class _Judge:
         if outcome.verdict != "agreed":
             return outcome
         if early.illegal is not None:
-            reason = f"with copies as early as they may be: {early.illegal}"
+            reason = Reason(reasons.EARLY_COPIES, f"with copies as early as they may be: {early.illegal}")
             return OutputOutcome(outcome.name, "undecided", reason)
         return self._output(outcome.name, source, early.invocation, draw)
 
@@ -393,7 +400,8 @@ class _Judge:
         try:
             by_chance = self._levels.by_chance(draw)
         except Illegal as illegal:
-            return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
+            reason = Reason(reasons.UNSET, f"as written, with other numbers where nothing wrote: {illegal}")
+            return OutputOutcome(name, "undecided", reason)
         for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
             expected, got = source.left[name].outcome(seed), comparison.left_of(lowered.left, name, seed)
             other = by_chance[name].outcome(seed) if name in by_chance else None
@@ -416,10 +424,10 @@ class _Judge:
             part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
             unclear = self._levels.in_each_iteration is not None
             what = ", or on whether T.alloc_var sets a variable in each iteration" if unclear else ""
-            reason = f"as written, {part} of it {UNSET_MEMORY}{what}"
+            reason = Reason(reasons.UNSET, f"as written, {part} of it {UNSET_MEMORY}{what}")
             return OutputOutcome(name, "undecided", reason, unset=unknown)
         if unknown + numberless == compared_elements:
-            return OutputOutcome(name, "undecided", "as written, all of it is NaN")
+            return OutputOutcome(name, "undecided", _ALL_NAN)
         return OutputOutcome(name, "agreed", unset=unknown)
 
     def _judged(
@@ -438,9 +446,9 @@ class _Judge:
                 name, comparison.first(compared, wrong, seed, lowered.machine.state.reasons), lowered, draw
             )
         if (differs & endless).any():
-            return OutputOutcome(name, "undecided", "as written, numbers become larger than float64 holds")
+            return OutputOutcome(name, "undecided", _OVERFLOW)
         if (differs & ties).any():
-            return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
+            return OutputOutcome(name, "undecided", _TIE)
         return OutputOutcome(name, "agreed")
 
     def _in_any_order(
@@ -462,14 +470,14 @@ class _Judge:
             elsewhere = not np.array_equal(left.elements, compared.elements[compared.by_source])
             values[compared.by_source] = values[compared.by_source] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
-                return OutputOutcome(name, "undecided", "it depends on the order of atomics")
+                return OutputOutcome(name, "undecided", _IN_ORDER)
         return self._refuted(
             name, comparison.first(compared, strays, seed, lowered.machine.state.reasons), lowered, draw
         )
 
     def _refuted(self, name: str, difference: Difference, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
         if not self._levels.plain:
-            return OutputOutcome(name, "refuted", "", difference)
+            return OutputOutcome(name, "refuted", difference=difference)
         late = lowered.options.late
         writer = self._last_write(name, difference, self._levels.lowered_invocation(draw, late=late))
         author = self._last_write(name, difference, self._levels.source_invocation(draw))
@@ -477,7 +485,7 @@ class _Judge:
         index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
         index = index or (difference.element,)
         found = replace(difference, writer=writer, author=author, index=index, early=not late)
-        return OutputOutcome(name, "refuted", "", found)
+        return OutputOutcome(name, "refuted", difference=found)
 
     def _last_write(self, name: str, difference: Difference, invocation: Invocation) -> Writer | None:
         """Who writes an element last, in a run of its own; None also where the level has no such parameter."""

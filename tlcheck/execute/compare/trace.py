@@ -18,6 +18,7 @@ from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.courses import course_of, levels_of
 from tlcheck.execute.worlds.levels import BothLevels, Invocations
 from tlcheck.program.atomics import atomic_name
+from tlcheck.reasons import UNWRITTEN
 from tlcheck.signatures import atomics
 from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.ir import Snapshot, Store
@@ -133,7 +134,9 @@ def trace(
     block = _block_of(prepared, own, name, element)
     if block is None:
         lines = "".join(f"; line {line} writes to {name}" for line in _writing(snapshot, name))
-        raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
+        raise Stopped(
+            f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}", UNWRITTEN
+        )
     made = prepared.invocations(replace(own, blocks=(block,)), early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     source = replace(Provenance(made.source, made.shapes).of(name, element, depth), element=called)

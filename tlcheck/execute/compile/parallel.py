@@ -13,7 +13,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
-from tlcheck.execute.reasons import BudgetSpent, SourceUnclear
+from tlcheck.execute.reasons import OutOfBytes, SourceUnclear
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -47,7 +47,7 @@ def parallel(stmt: For, program: KernelProgram) -> Step:
         if lanes <= 0:
             return
         if lanes * frame.worlds * 8 > program.options.bytes:
-            raise BudgetSpent("more memory than allowed")
+            raise OutOfBytes
         variables = dict(frame.variables)
         for uid in outer:
             if uid in variables:

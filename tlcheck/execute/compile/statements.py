@@ -19,6 +19,7 @@ from tlcheck.execute.memory.values import Value, lanes_of
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
 from tlcheck.program.roles import roles
+from tlcheck.reasons import ENDLESS
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -223,7 +224,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
                     raise
                 line = first_line(stmt)
                 where = f" (line {line})" if line else ""
-                raise BudgetSpent(f"in the blocks that run, a loop never ends{where}") from None
+                raise BudgetSpent(f"in the blocks that run, a loop never ends{where}", ENDLESS) from None
 
     return Step(run, body.leaves)
 

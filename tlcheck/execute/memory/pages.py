@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.memory.cells import Hook, Position, spread
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing
-from tlcheck.execute.reasons import BudgetSpent, NotModelled
+from tlcheck.execute.reasons import NotModelled, OutOfBytes
 
 PAGE_BITS = 8  # a tile is often 64 to 128 elements of a row that has thousands
 _MOST_PAGES_BITS = 20  # of a tensor: a larger one has larger pages
@@ -226,7 +226,7 @@ class Pages:
         if needed << self._bits > self.flat.size:
             pages = max(needed, 2 * (self.flat.size >> self._bits), 4)
             if (pages << self._bits) * (self.flat.itemsize + 1) > self._limit:
-                raise BudgetSpent("more memory than allowed")
+                raise OutOfBytes
             flat, written = np.empty(pages << self._bits, self.kind.array), np.zeros(pages << self._bits, np.bool_)
             flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
             self._real.elements, self._real.written, self._real.lent = flat, written, False

@@ -16,7 +16,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.values import Array, Kind, Value, rounding
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal
+from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, OutOfBytes, OutOfStatements
 from tlcheck.snapshot.ir import Stmt
 
 _BETWEEN_TIMES = 64  # statements
@@ -132,7 +132,7 @@ class RunState:
         """Cells for all worlds, as `Cells` takes them. root: the allocation's number. Raises BudgetSpent."""
         self._bytes += -(-size // min(kind.octets for kind in kinds)) * len(self.worlds) * threads * 8
         if self._bytes > self.options.bytes:
-            raise BudgetSpent("more memory than allowed")
+            raise OutOfBytes
         cleared = self.options.cleared is None or root in self.options.cleared
         return Cells(size, kinds, self.chances, threads, cleared)
 
@@ -173,11 +173,11 @@ class RunState:
         """Count statements. Raises BudgetSpent."""
         self.spent += statements
         if self.spent > self.options.statements:
-            raise BudgetSpent("more statements than allowed")
+            raise OutOfStatements
         if self.spent >= self._timed + _BETWEEN_TIMES:
             self._timed = self.spent
             if time.process_time() > self.options.until:
-                raise BudgetSpent(TIME)
+                raise BudgetSpent(TIME, TIME.kind)
 
     # ---- numbers
 

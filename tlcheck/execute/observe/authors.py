@@ -37,6 +37,7 @@ from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.atomics import atomics, may_order
 from tlcheck.program.walk import walk
+from tlcheck.reasons import ATOMICS_ORDER, UNSAID, Reason
 from tlcheck.snapshot.ir import Function, Stmt
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Attributed:
     TileLang's. contested: the author's own, and what races in the source.
     """
 
-    ordered: Mapping[str, str]
+    ordered: Mapping[str, Reason]
     races: tuple[Race, ...]
     contested: tuple[tuple[Race, Contest], ...]
 
@@ -65,7 +66,7 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
     authors: watched the source; asked for where something races.
     """
     names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
-    ordered = dict.fromkeys(names, "")
+    ordered = dict.fromkeys(names, UNSAID)
     races: list[Race] = []
     contested: list[tuple[Race, Contest]] = []
     for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
@@ -75,20 +76,20 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
             contested.append((race, contest))
             ordered[name] = contest.words("it" if contest.atomics else f"{race.buffer} as well")
         elif race.across and ordering:
-            ordered[name] = "blocks access it that atomics may order"
+            ordered[name] = Reason(ATOMICS_ORDER, "blocks access it that atomics may order")
         else:
             races.append(race)
     return Attributed(ordered, tuple(races), tuple(contested))
 
 
-def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> str:
+def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> Reason:
     """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
 
     contests: what races in the source, by buffer. last: parameters that are not read but for themselves, so that no
     other output depends on them.
     """
     found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
-    return next(found, "")
+    return next(found, UNSAID)
 
 
 @lru_cache(maxsize=16)

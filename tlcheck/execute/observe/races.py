@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tlcheck.execute.memory.state import Origin
+from tlcheck.reasons import ATOMICS_ORDER, SOURCE_RACE, Reason
 from tlcheck.snapshot.ir import Stmt
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
@@ -77,9 +78,9 @@ class Contest:
     clash: Clash | None = field(default=None, compare=False)
     wait: Stmt | None = field(default=None, compare=False)
 
-    def words(self, what: str) -> str:
+    def words(self, what: str) -> Reason:
         """`as written, blocks race for C (line 7): the author's own`."""
         where = f" (line {self.line})" if self.line else ""
         if self.atomics:
-            return f"blocks access {what}{where} that atomics may order"
-        return f"as written, {self.who} race for {what}{where}: {RACING}"
+            return Reason(ATOMICS_ORDER, f"blocks access {what}{where} that atomics may order")
+        return Reason(SOURCE_RACE, f"as written, {self.who} race for {what}{where}: {RACING}")

@@ -11,6 +11,7 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Stopped
+from tlcheck.reasons import NOT_EXECUTED
 
 UNIT = 16  # bytes
 
@@ -73,4 +74,7 @@ class Suspects:
 
 
 class Suspected(Stopped):
-    """Accesses that may not be ordered."""
+    """Accesses that may not be ordered: a quick run is not enough to judge them."""
+
+    def __init__(self) -> None:
+        super().__init__("order", NOT_EXECUTED)

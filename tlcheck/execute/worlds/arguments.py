@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from tlcheck import reasons
 from tlcheck.execute.compile.pointers import workspaces
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import evaluated
@@ -43,7 +44,7 @@ class Arguments:
         self._first: Mapping[str, Array] = next(iter(own.values()), {})
         sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
         if sizes is None:
-            raise Stopped("no sizes found that keep what the kernel assumes")
+            raise Stopped("no sizes found that keep what the kernel assumes", reasons.SIZES)
         self.sizes = sizes
         known = () if course.draw is None else (course.draw,)
         # what indices are below: the extents of the axes, as far as they are known before the kernel runs
@@ -77,7 +78,7 @@ class Arguments:
             return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
         if self._own and kind.bits < 8:
-            raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several")
+            raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several", reasons.INPUTS)
         if self._own:
             made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}
             return Tensor(kind, size, inputs.given(made, kind), before)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import product
 from math import prod
 
-from tlcheck.execute.reasons import BudgetSpent
+from tlcheck.execute.reasons import OutOfStatements
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
@@ -26,7 +26,7 @@ def all_blocks(
     budget: Budget,
     needed: Mapping[Block, Set[int]] | None = None,
 ) -> list[list[tuple[int, Block]]]:
-    """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises BudgetSpent for too many.
+    """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises OutOfStatements for too many.
 
     needed: the blocks that run, with their seeds; None for all.
     """
@@ -35,7 +35,7 @@ def all_blocks(
     fit = worlds_that_fit(kernel, threads, source, budget, _THREADS // threads)
     together = max(1, fit // len(seeds))
     if fit == 0 or -(-count // together) * statements_needed(kernel, sizes) > budget.statements:
-        raise BudgetSpent("too many blocks of a kernel before the last one")
+        raise OutOfStatements("too many blocks of a kernel before the last one")
     blocks = list(needed or [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])])
     parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
     return [[(s, block) for s in seeds for block in part if not needed or s in needed[block]] for part in parts]

@@ -10,7 +10,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import BudgetSpent
+from tlcheck.execute.reasons import OutOfStatements
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block
@@ -87,7 +87,7 @@ class Invocation:
                 self.untried |= machine.state.untried
                 self.spent += machine.state.spent
                 if self.spent > options.statements:
-                    raise BudgetSpent("more statements than allowed")
+                    raise OutOfStatements
                 _drop(machine)
 
     def _run(self, machine: Machine, observing: Observing | None) -> Machine:

@@ -14,12 +14,22 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck import reasons
 from tlcheck.errors import UsageError
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Deadlock, Entangled, Illegal, NotModelled, SourceIllegal, Stopped
+from tlcheck.execute.reasons import (
+    Deadlock,
+    Entangled,
+    Illegal,
+    NotModelled,
+    OutOfBytes,
+    OutOfStatements,
+    SourceIllegal,
+    Stopped,
+)
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
@@ -70,10 +80,10 @@ class BothLevels:
         self._course = request.course or inputs.Course()
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
-                raise Stopped(f"the snapshot has no checkpoint {name}")
+                raise Stopped(f"the snapshot has no checkpoint {name}", reasons.INCOMPLETE)
         target = TARGETS.get(snapshot.target)
         if target is None:
-            raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled")
+            raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled", reasons.TARGET)
         self._target = target
         self._until = time.process_time() + request.budget.seconds
         self.source = snapshot.checkpoints[SOURCE]
@@ -83,7 +93,7 @@ class BothLevels:
                 raise NotModelled(f"the value of {lost.value}, which returns none")
         printed = self.checkpoint == LOWERED and target.kind == "cuda"
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
-            raise NotModelled(f"{refused}, which nvcc refuses")
+            raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(snapshot, self.source, request.given or {}, request.poisoned, self._course)
         self.sizes = self._arguments.sizes
@@ -155,10 +165,10 @@ class BothLevels:
                     raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
             return [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
         if prod(self.extents) <= 0:
-            raise Stopped("a grid without blocks")
+            raise Stopped("a grid without blocks", reasons.NO_BLOCKS)
         if asked >= prod(self.extents):
             if prod(self.extents) > _MOST_BLOCKS:
-                raise Stopped("more blocks than can run at once")
+                raise Stopped("more blocks than can run at once", reasons.GRID)
             return list(self.every_block())
         return blocks.chosen((self.source, self.lowered), self.sizes, asked)
 
@@ -185,11 +195,11 @@ class BothLevels:
         budget = self.request.budget
         sides = ((self.source, True), (self.lowered, self.tiled))
         if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
-            raise Stopped("more statements than allowed")
+            raise OutOfStatements
         wanted = len(self._blocks) * len(self.request.seeds)
         fit = min(worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides)
         if fit < (len(self._blocks) if self.meet else 1):
-            raise Stopped("more memory than allowed")
+            raise OutOfBytes
         seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         # with much work: the first and the last block with the first seed, since they may race, and one with the last
         worlds = [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]

@@ -6,6 +6,7 @@ from tlcheck.program.device_library import LibraryCall, device_library
 from tlcheck.program.instructions import Instruction
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, device_of
+from tlcheck.reasons import UNMEASURED, Reason
 from tlcheck.verdicts.rules.rule import Broken
 
 _OTHER_HEADERS = "the headers of its device library are not those that were measured for TileLang"
@@ -28,10 +29,10 @@ def said(subject: PreparedSnapshot, made: Instruction) -> str:
     return f"({made.call}), {behaviour.verdict}: {behaviour.detail}{ptx}"
 
 
-def unmeasured(subject: PreparedSnapshot, call: LibraryCall) -> str:
+def unmeasured(subject: PreparedSnapshot, call: LibraryCall) -> Reason:
     """Why it is not known what the library does with a call."""
     device = device_of(subject.snapshot)
     if not device_library().has(device.release, device.headers):
-        return f"{call}: {_OTHER_HEADERS} {device.release}; see docs/device-library.md"
+        return Reason(UNMEASURED, f"{call}: {_OTHER_HEADERS} {device.release}; see docs/device-library.md")
     where = f"TileLang {device.release or 'of an unknown release'} on {subject.snapshot.target}"
-    return f"what the device library does was not measured: {call}, {where}"
+    return Reason(UNMEASURED, f"what the device library does was not measured: {call}, {where}")

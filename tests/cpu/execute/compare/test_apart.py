@@ -21,11 +21,12 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.reasons import Deadlock
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.reasons import NOT_MODELLED, UNSAID, Reason
 from tlcheck.snapshot.ir import Snapshot
 
 (RIGHT,) = unpack(Path(__file__).parents[1] / "uneven-0.1.15.zip").values()
 AGREED, ELSEWHERE = OutputOutcome("C", "agreed"), OutputOutcome("C", "undecided", UNWRITTEN)
-UNKNOWN = OutputOutcome("C", "undecided", "a_call_of_tomorrow")
+UNKNOWN = OutputOutcome("C", "undecided", Reason(NOT_MODELLED, "a_call_of_tomorrow"))
 
 
 def mutant(name: str) -> Snapshot:
@@ -78,7 +79,7 @@ def test_an_output_agrees_if_all_blocks_that_write_it_do(
 
 @pytest.mark.parametrize("are_ordered", [True, False])
 def test_the_order_of_blocks_is_known_only_where_they_ran_side_by_side(are_ordered: bool) -> None:
-    parts = [Execution((AGREED,), ((0, 0, 0),), 16, (0,), ordered={"C": "", "a": ""})]
+    parts = [Execution((AGREED,), ((0, 0, 0),), 16, (0,), ordered={"C": UNSAID, "a": UNSAID})]
     found = joined(BothLevels(RIGHT, Request()), parts, are_ordered)
     assert found.ordered == {"C": "" if are_ordered else "its blocks could not run together", "a": ""}
 
@@ -90,6 +91,6 @@ def test_what_is_found_in_one_block_is_what_is_said() -> None:
 
 
 def test_nothing_is_said_of_a_block_that_could_not_be_executed() -> None:
-    clean = Execution((AGREED,), ((0, 0, 0),), 16, (0,), ordered={"a": ""}, lawful=("a",))
+    clean = Execution((AGREED,), ((0, 0, 0),), 16, (0,), ordered={"a": UNSAID}, lawful=("a",))
     stopped = Execution((UNKNOWN,))
     assert joined(BothLevels(RIGHT, Request()), [clean, stopped, clean], are_ordered=True) is stopped
