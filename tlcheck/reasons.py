@@ -69,7 +69,7 @@ TARGET = ReasonKind(
     "target-not-modelled",
     "the machine is not modelled",
     "The kernel was lowered for an arch whose instructions tlcheck does not execute.",
-    "check the kernel for an arch that is modelled (`--arch sm_80,sm_90`); the source is the same there.",
+    "check the kernel for an arch that is modelled (`--arch`, see docs/check.md); the source is the same there.",
 )
 ENTANGLED = ReasonKind(
     "U003",

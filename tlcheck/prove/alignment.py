@@ -26,7 +26,7 @@ def aligned(algebra: Algebra, footprint: Footprint) -> bool:
         if _multiple(algebra, footprint, footprint.start, unit):
             return True
         raise UndecidedError(
-            "the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops"
+            "the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops", ALIGNMENT
         )
     if footprint.site.width == 1:
         return True
