@@ -12,6 +12,7 @@ from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag,
 from tlcheck.page.tags import claim_tags, in_pipeline, pass_tags, remarks_of, result_tags
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import commit_of
+from tlcheck.verdicts.kernels import kernels_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.summary import summary_in_words
 
@@ -51,7 +52,8 @@ def page_of(results: Sequence[Result], entries: Sequence[Entry], notes: Sequence
     """Show a whole run; equal failures stand together."""
     verdict = summary_in_words(list(results))
     sides = ("", "as lowered")
-    tone = _TONES.get(code, WARN)
+    opened = any(kernel.open for kernel in kernels_of(results))
+    tone = WARN if code == CLEAN and opened else _TONES.get(code, WARN)
     return Page(
         "tlcheck check", verdict, tone, sides, by_severity(entries), unsettled(entries), notes, made_with(results)
     )

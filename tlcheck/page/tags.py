@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
-from tlcheck.verdicts.commands import bisecting, explain_of
+from tlcheck.verdicts.commands import bisecting
+from tlcheck.verdicts.problems import marked_lines, place_of, problem_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
 from tlcheck.witness import Accesses, Element
@@ -98,22 +99,21 @@ def _clean(claim: Claim) -> str:
 def _remark(claim: Claim, result: Result) -> Remark:
     found = claim.finding
     known = [f"{claim.excuse.kind}: {claim.excuse.reason}"] if claim.excuse is not None else []
-    where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
     if found is None:
-        return Remark(f"not decided: {claim.buffer}: {claim.coded}", WARN, [where, *known])
-    title = f"{found.rule} {found.name}: {claim.buffer}: {found.what} [{found.blamed(result.run.tilelang)}]"
+        where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
+        return Remark(f"not decided: {claim.coded} ({claim.buffer}). This is not a pass.", WARN, [where, *known])
+    problem = problem_of(result, claim, found)
+    title = f"{problem.place}: {problem.title}   {problem.blamed_for([result.run.target])}"
     also = [f"also {', '.join(found.others)}"] if found.others else []
     also += [f"also {words}" for words in also_in_words(claim)]
     lines = [
-        *([f"origin: {found.origin.words}"] if found.origin is not None else []),
-        found.words,
+        *marked_lines(problem.marks),
+        *(f"{heading}: {words}" if heading else words for heading, words in problem.rows),
+        f"witness: {found.words}",
         *(found.witness.steps if isinstance(found.witness, Element) else ()),
         f"first {found.place}",
-        where,
-        *([f"to do: {found.advice}"] if found.advice else []),
         *also,
-        *known,
-        f"more: {_more(result, found)}",
+        *([] if result.saved else [bisecting(result.run)]),
     ]
     code = _excerpt(found.excerpt) if found.excerpt is not None else ()
     return Remark(title, QUIET if claim.excuse is not None else BAD, lines, code, list(_spots(claim, found)))
@@ -126,16 +126,9 @@ def _spots(claim: Claim, found: Finding) -> Iterator[Spot]:
     lines = [(act.at, act.line) for act in both]
     lines += [(found.checkpoint, found.excerpt.marked)] if found.excerpt is not None else []
     yield from (Spot(at, line) for at, line in dict.fromkeys(lines) if line)
-    if claim.source.line:
-        yield Spot(claim.source.file, claim.source.line)
-
-
-def _more(result: Result, found: Finding) -> str:
-    """The commands that say more."""
-    explain = explain_of(found.rule)
-    if result.saved:
-        return explain
-    return f"{explain}; {bisecting(result.run)}"
+    file, line = place_of(claim)
+    if line:
+        yield Spot(file, line)
 
 
 def _excerpt(excerpt: Excerpt) -> list[str]:

@@ -1,11 +1,15 @@
-"""What `tlcheck check` found as notices, for the formats that all commands share."""
+"""What `tlcheck check` found as notices, for the formats that all commands share: in the words of the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tlcheck import exits, reasons
 from tlcheck.lower.runs import line_of
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
+from tlcheck.verdicts.claim import Claim, Finding
+from tlcheck.verdicts.kernels import CheckedKernel
+from tlcheck.verdicts.problems import marked_lines, place_of, problem_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.rules.pages import pages
 from tlcheck.verdicts.summary import summary_in_words
@@ -13,22 +17,27 @@ from tlcheck.verdicts.summary import summary_in_words
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
 _OTHERS = {
     NOT_CHECKED: "a kernel fails, or its atomics cannot be read",
-    UNDECIDED: "an atomic could be neither proved nor refuted",
+    UNDECIDED: "a claim could be neither confirmed nor refuted",
     UNEXPECTED: "what a case expects of a release does not hold",
 }
 
 
 def document_of(results: Sequence[Result], notes: Sequence[str], exit_code: int) -> Document:
-    """Everything but what is proved."""
+    """Everything but what is proved or agreed. What is open makes it incomplete: it is not shown as a pass."""
     subjects = tuple(_subject(result) for result in results)
-    kinds = {**{page.id: page.title for page in pages()}, **_OTHERS}
-    return Document("check", summary_in_words(list(results)), subjects, tuple(notes), kinds, exit_code != 0)
+    kinds = {page.id: page.title for page in pages()} | {kind.code: kind.title for kind in reasons.KINDS} | _OTHERS
+    levels = {notice.level for subject in subjects for notice in subject.notices if not notice.accepted}
+    failed = exit_code not in (exits.CLEAN, exits.NOT_CHECKED) or (exit_code != exits.CLEAN and ERROR in levels)
+    incomplete = exit_code != exits.CLEAN or WARNING in levels
+    return Document("check", summary_in_words(results), subjects, tuple(notes), kinds, failed, incomplete)
 
 
 def _subject(result: Result) -> Subject:
-    run = result.run
-    skipped = f"expected: {result.excuse.reason}" if result.excuse is not None else ""
-    return Subject(run.file, run.name, run.target, tuple(_notices(result)), skipped=skipped)
+    """One that is not decided is no test that passed."""
+    run, seconds = result.run, result.seconds
+    opened = "; ".join(opened.words for opened, _ in CheckedKernel((result,)).open)
+    skipped = f"expected: {result.excuse.reason}" if result.excuse is not None else opened
+    return Subject(run.file, run.name, run.target, tuple(_notices(result)), seconds, skipped)
 
 
 def _notices(result: Result) -> Iterator[Notice]:
@@ -39,15 +48,30 @@ def _notices(result: Result) -> Iterator[Notice]:
         title = f"{result.failure.phase}: {result.failure.message}"
         yield Notice(NOT_CHECKED, ERROR, title, title, result.run.file, at, result.failure.detail, excuse)
     for claim in result.claims:
-        excuse = claim.excuse.reason if claim.excuse is not None else ""
-        place = claim.source.file, claim.source.line
-        if (finding := claim.finding) is not None:
-            level = NOTE if excuse else ERROR
-            where = "" if finding.blame == "author" else f", at {finding.checkpoint}"
-            message = f"{claim.buffer}: {finding.what}{where} [{finding.blamed(result.run.tilelang)}]"
-            message += f". {finding.origin.words}" if finding.origin is not None else ""
-            yield Notice(finding.rule, level, finding.title, message, *place, f"witness: {finding.words}", excuse)
+        if claim.finding is not None:
+            yield _refuted(result, claim, claim.finding)
         elif claim.verdict == "undecided":
-            yield Notice(UNDECIDED, WARNING, claim.reason, f"{claim.buffer}: {claim.reason}", *place, "", excuse)
+            excuse = claim.excuse.reason if claim.excuse is not None else ""
+            words = f"not decided: {claim.coded}"
+            message = f"{words} ({claim.buffer}). This is not a pass."
+            yield Notice(claim.code or UNDECIDED, WARNING, words, message, *place_of(claim), "", excuse)
     for broken in result.broken:
         yield Notice(UNEXPECTED, ERROR, broken, broken, result.run.file, line)
+
+
+def _refuted(result: Result, claim: Claim, finding: Finding) -> Notice:
+    """A finding at the line that is wrong. Its title is the same for all kernels of a release that have it."""
+    problem = problem_of(result, claim, finding)
+    rows = [f"   {heading}: {words}" if heading else f"   {words}" for heading, words in problem.rows]
+    detail = "\n".join([*marked_lines(problem.marks), *rows, f"   witness: {finding.words}"])
+    excuse = claim.excuse.reason if claim.excuse is not None else ""
+    return Notice(
+        finding.rule,
+        NOTE if excuse else ERROR,
+        f"{finding.title} [{problem.blamed}]",
+        f"{problem.title}   {problem.blamed_for([result.run.target])}",
+        problem.file,
+        problem.line,
+        detail,
+        excuse,
+    )

@@ -52,7 +52,8 @@ def _section(told: Told) -> str:
     cases = [f"- `{case}`" for case in cases_in_words(told)]
     detail = []
     if notice.level == ERROR:
-        text = f"{notice.message}\n{notice.detail}".strip().replace("```", "'''")
+        place = f"{notice.file}:{notice.line}: " if notice.line else ""
+        text = f"{place}{notice.message}\n{notice.detail}".strip().replace("```", "'''")
         detail = ["```text", *text.splitlines(), "```", ""]
     if len(cases) <= _OPEN:
         return "\n".join([head, "", *cases, "", *detail])

@@ -38,7 +38,7 @@ def _result(subject: Subject, notice: Notice, rule: int) -> Mapping[str, Any]:
         "ruleId": notice.id,
         "ruleIndex": rule,
         "level": notice.level,
-        "message": {"text": f"{subject.words}: {notice.message}"},
+        "message": {"text": "\n".join([f"{subject.words}: {notice.message}", *notice.detail.splitlines()])},
         "locations": [{"physicalLocation": _place(notice)}],
         "partialFingerprints": {"tlcheck/v1": _fingerprint(subject, notice)},
         "properties": {"case": subject.case, "target": subject.target},

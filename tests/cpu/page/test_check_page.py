@@ -73,7 +73,7 @@ def test_lines_are_counted_as_in_the_text_without_layouts(result: Result, snapsh
     marked = next(line for line in remark.code if line.startswith(">"))
     assert marked.endswith(tir_line(snapshot, spot))
     assert marked.split()[1] == str(spot.line)
-    assert any(line.startswith("more: tlcheck explain TLA001") for line in remark.lines)
+    assert any(line.startswith("help: ") and "`tlcheck explain TLA001`" in line for line in remark.lines)
 
 
 def test_an_element_that_nothing_orders_is_drawn(result: Result, snapshot: Snapshot) -> None:
