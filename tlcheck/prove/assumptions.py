@@ -11,7 +11,7 @@ from math import lcm
 from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.algebra.polynomial import Poly, add, scale
-from tlcheck.program.atomics import is_atomic, pointer
+from tlcheck.program.atomics import atomic_name, atomics, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.ir import Expr, Store
@@ -207,7 +207,9 @@ def inputs(program: Program) -> frozenset[str]:
 def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
     """Roots that are copied to, with where from; and roots that anything else may write."""
     copies: dict[str, set[str]] = {}
-    written: set[str] = set()
+    found = atomics(program)
+    written = {site.target.root for site in found.sites}
+    written |= {each.root for each in found.plain if each.operation == "store"}
     for placed in program.statements:
         loops = {axis.var.uid for axis in placed.scope.axes if axis.kind not in ("block", "thread")}
         if isinstance(placed.stmt, Store):
@@ -219,7 +221,9 @@ def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
                     copies.setdefault(target, set()).add(source)
                     if any(e.op == "var" and e.uid in loops for e in subexpressions(call.args[0])):
                         written.add(target)
-                elif call.op == "call" and not is_atomic(str(call.value)) and call.value not in _POINTERS:
+                elif call in found.unread:
+                    written.update(_root(program, a) for a in subexpressions(call) if a.op in ("load", "call"))
+                elif call.op == "call" and not atomic_name(call) and call.value not in _POINTERS:
                     written.update(
                         _root(program, a) for a in destinations(call) if a.op == "call" and a.value in _POINTERS
                     )
