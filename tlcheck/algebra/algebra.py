@@ -123,7 +123,7 @@ class Algebra:
         known = self._memo.get(expr)
         if known is None:
             if self._depth == DEEP:  # a sum of thousands of terms: its parts first
-                # the normal form of an expression, made of those of its parts from the innermost on
+                # its normal form is made of those of its parts, from the innermost on
                 self._depth = 0
                 try:
                     for part in postorder([expr]):

@@ -44,7 +44,7 @@ def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] 
         message = recorded.failure.message if recorded.failure else ""
         return State(key, NOT_LOWERED, message, expected=recorded.expected)
     if key not in contents.goldens:
-        # of what has no approved golden
+        # nothing is approved of it
         rejected = contents.approvals.rejected.get(str(key))
         if rejected is not None and rejected.hash == recorded.golden.digest:
             return State(key, REJECTED, f"by {rejected.who} on {rejected.when[:10]}: {rejected.reason}")

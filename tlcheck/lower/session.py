@@ -278,7 +278,7 @@ class _Lowering:
         if len(asked.found) < len(asked.selections):
             return
         for place, selection in asked.selections.items():
-            # raises UsageError where the user named something that is not there
+            # the user may have named something that is not there
             found = asked.found[place][0]
             if found.failure is not None:
                 if found.failure.kind == "usage":

@@ -45,7 +45,7 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
     """How the device does the atomic of a site whose destination lies in `scope`."""
     if site.tile:
         return Instruction()
-    # a vector atomic is given one value
+    # one value for all lanes of a vector atomic
     single = not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1
     if site.width > 1 and not site.tma and single:
         return Instruction(missing=f"is given one value for {site.width} lanes")

@@ -230,7 +230,7 @@ class _Frame:
             return Leaf(load.root, scope, offset, thread, table)
         offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
         if self.b.private and scope.startswith("local") and scope != "local.fragment":
-            # A number for each thread
+            # a number for each thread
             total: Poly = {}
             for axis in self.site.scope.axes:
                 if axis.kind == "thread" and axis.tag in TAGS:

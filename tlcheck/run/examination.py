@@ -138,7 +138,7 @@ def _prepared(request: RunRequest, checks: Checks, arch: Sequence[str]) -> Itera
     for done in saved(request.selections):
         snapshot = read_snapshot(request.selections[done.run.position[0]].path)
         if snapshot.target in arch:
-            # those that can be read back; for others, such as functions, a declared case has its own
+            # arguments that can be read back; for others, such as functions, a declared case has its own
             found = {}
             for name, text in snapshot.args.items():
                 with suppress(ValueError, SyntaxError):

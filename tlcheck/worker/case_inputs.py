@@ -52,7 +52,7 @@ def _write(file: BinaryIO, array: np.ndarray[Any, Any]) -> bytes:
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
     digest.update(repr((array.dtype.str, array.shape)).encode())
     content = array.reshape(-1).view(np.uint8)
-    # some byte is not zero
+    # zeros alone become a hole in the file
     whole = content.size // 8 * 8
     if bool(content[:whole].view(np.uint64).any() or content[whole:].any()):
         digest.update(content.data)

@@ -97,7 +97,7 @@ class Server:
         self._gathered: list[Numbered] = []
         self._unread = b""
         self._selector = selectors.DefaultSelector()
-        # the pipe becomes readable when a child ends
+        # this pipe becomes readable when a child ends
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)

@@ -126,7 +126,7 @@ class Pages:
         number = (element >> self._bits) + self._seed_of * self._tables
         found: Array = self.table.take(number)
         if found.size and found.min() < 0:
-            # the different ones of some numbers, in ascending order: by marks: many are equal, and near each other
+            # the distinct ones in ascending order, by marks: many are equal, and near each other
             numbers = number[found < 0]
             first = int(numbers.min())
             marks = np.zeros(int(numbers.max()) - first + 1, np.bool_)

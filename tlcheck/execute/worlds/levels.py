@@ -157,7 +157,7 @@ class BothLevels:
     def _chosen(self) -> Sequence[blocks.Block]:
         asked = ALL if self.meet else self.request.blocks
         if not isinstance(asked, int):
-            # those of them that are in the grid; one that only an earlier kernel has is executed there in any case
+            # a block that only an earlier kernel has is executed there in any case
             earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]
             for block in asked:
                 if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):

@@ -49,7 +49,7 @@ def region_of(e: Expr, program: KernelProgram) -> Region:
     if e.op == "load":
         return _box(e, (), program)
     if e.op == "call" and e.value == "tvm_access_ptr":
-        # a whole buffer; with an offset, the matrix of its last two axes that begins `offset` elements on
+        # a whole buffer; with an offset, the matrix of its last two axes that begins that many elements on
         buffer = _buffer(e.args[1].uid, program)
         offset = e.args[2]
         starts, sizes = (ZERO,) * len(buffer.shape), buffer.shape
