@@ -22,7 +22,7 @@ from tlcheck.prove.difference import FootprintDifference, difference, evaluate_a
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
-from tlcheck.prove.values import UnreadableError
+from tlcheck.prove.stores import UnreadableError
 from tlcheck.reasons import SIZES as NO_SIZES
 from tlcheck.snapshot.ir import Buffer
 from tlcheck.witness import Addition

@@ -12,7 +12,7 @@ from tlcheck.program.threads import OPPOSITE, ORDER, narrowed
 from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Axis, subexpressions
 from tlcheck.prove.footprints import TAGS, THREADS
-from tlcheck.prove.values import UnreadableError
+from tlcheck.prove.stores import UnreadableError
 from tlcheck.signatures.exchanges import ELECTIONS
 from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.dtypes import dtype_of

@@ -118,7 +118,7 @@ def _moving_ends(stage: Stage, site: Site) -> Iterator[str]:
 
 def _writes(stage: Stage, load: Expr) -> list[Placed]:
     """The statements that may write the element that is read."""
-    return [w for w in stage.reader.writes_to(_root(stage, load)) if not _is_elsewhere(w, load)]
+    return [w for w in stage.reader.stores.writes_to(_root(stage, load)) if not _is_elsewhere(w, load)]
 
 
 def _is_elsewhere(write: Placed, load: Expr) -> bool:

@@ -12,24 +12,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content
-from tlcheck.algebra.polynomial import add, as_constant, constant
+from tlcheck.algebra.algebra import ADDRESSES
 from tlcheck.program.atomics import Pointer, is_atomic, pointer
-from tlcheck.program.layouts import flatten, row_major
-from tlcheck.program.roles import WRITE, accesses
-from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
-from tlcheck.reasons import VALUE_UNREAD, Reason
+from tlcheck.program.walk import Placed, Program, Scope
+from tlcheck.prove.stores import Stores, UnreadableError
+from tlcheck.prove.vectors import MAX_DEPTH, at_lane
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of, keeps
-from tlcheck.snapshot.ir import Buffer, Expr, Store
-from tlcheck.snapshot.walk import postorder, substitute
+from tlcheck.snapshot.ir import Buffer, Expr
 
 _TURNED = {"gt": "lt", "ge": "le"}  # passes write the one for the other
 _COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
 _SHAPED = frozenset(
     "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
 )
-MAX_DEPTH = 8
 _CAST = "cast:"
 _MATH = re.compile(
     r"^(?:__h?|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|f?abs|pow"
@@ -38,14 +34,6 @@ _MATH = re.compile(
 _OTHERWISE = {"abs": "fabs", "rint": "nearbyint"}  # another name of a function of floats
 _ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 _NARROW = ("float16", "bfloat16")
-
-
-class UnreadableError(Exception):
-    """Why a value or an address cannot be read; the message is the verdict's reason."""
-
-    @property
-    def reason(self) -> Reason:
-        return Reason(VALUE_UNREAD, str(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,46 +56,13 @@ class Value:
     conditions: tuple[Expr, ...] = ()
 
 
-def at_lane(expr: Expr, lane: Expr | None, scope: Scope) -> Expr:
-    """One lane of a vector expression: a ramp becomes base + stride * lane, a vector that is held in a variable that
-    lane of its value.
-    """
-    # the expression with its variables that hold vectors replaced by what they hold
-    held = {uid: value for uid, value in scope.bindings if dtype_of(value.dtype).lanes > 1}
-    for _ in range(MAX_DEPTH if held else 0):
-        before, expr = expr, substitute([expr], held)[0]
-        if expr is before:
-            break
-    if _is_scalar(expr):
-        return expr
-    made: dict[Expr, Expr] = {}
-    for e in postorder([expr]):
-        made[e] = e if _is_scalar(e) else _one_lane(e, tuple(made[a] for a in e.args), lane)
-    return made[expr]
-
-
-def _is_scalar(e: Expr) -> bool:
-    return dtype_of(e.dtype).lanes == 1 and not any(dtype_of(a.dtype).lanes > 1 for a in e.args)
-
-
-def _one_lane(e: Expr, args: tuple[Expr, ...], lane: Expr | None) -> Expr:
-    if e.op == "ramp":
-        base, stride = args
-        assert lane is not None
-        return Expr("add", base.dtype, (base, Expr("mul", base.dtype, (stride, lane))))
-    if e.op == "broadcast":
-        return args[0]
-    return Expr(e.op, dtype_of(e.dtype).name, args, e.value, e.uid, e.buffer, e.annotations)
-
-
 class Reader:
     """Reads values in one function. `known`: roots that the kernel itself declares, where a value's way back ends."""
 
     def __init__(self, program: Program, known: frozenset[str]) -> None:
         self.program = program
         self.known = known
-        self._stores: dict[str, list[Placed]] | None = None
-        self._writes: dict[str, list[Placed]] | None = None
+        self.stores = Stores(program)
 
     def read(
         self,
@@ -131,64 +86,6 @@ class Reader:
         reading = _Reading(self, dict(scope.bindings), unguarded, placed)
         form, leaves = reading.form(Expr("cast", dtype_of(dtype).name, (expr,)), placed)
         return Value(form, leaves, tuple(reading.conditions))
-
-    def staged(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed, tuple[Expr, ...]]:
-        """What was last stored, before `placed`, where `load` reads, and the conditions under which that is so:
-        registers that a pass invented have one store in reach.
-        """
-        for store in reversed([s for s in self._stores_to(root) if s.order < placed.order]):
-            found = self._stored(store, root, load, placed)
-            if found is not None:
-                return found[0], store, found[1]
-        raise UnreadableError(f"its value comes from {root}, which nothing stores to before")
-
-    def _stored(self, store: Placed, root: str, load: Expr, placed: Placed) -> tuple[Expr, tuple[Expr, ...]] | None:
-        """What a store puts where `load` reads, and under which conditions; None if it is to another element."""
-        stmt = store.stmt
-        assert isinstance(stmt, Store)
-        shared = {id(a.var) for a in placed.scope.axes}
-        own = [a for a in store.scope.axes if id(a.var) not in shared]
-        guards = {id(g.condition) for g in placed.scope.guards}
-        if stmt.predicate is not None or any(id(g.condition) not in guards for g in store.scope.guards):
-            raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
-        return _solve(store, own, load, root, self.program)
-
-    def require_unchanged(self, load: Expr, read: Placed, used: Placed) -> None:
-        """Raises UnreadableError where what was read before its use may have been written again in between."""
-        if read is used:
-            return
-        around = {id(a.var) for a in read.scope.axes}
-        again = {id(a.var) for a in used.scope.axes} - around  # loops that run between the two
-        for root in {self.program.roots.of(e.buffer.data) for e in subexpressions(load) if e.buffer is not None}:
-            for write in self.writes_to(root):
-                repeated = any(id(a.var) in again for a in write.scope.axes)
-                if read.order < write.order and (write.order < used.order or repeated):
-                    raise UnreadableError(f"its value was read from {root} before that was written again")
-
-    def writes_to(self, root: str) -> list[Placed]:
-        """The statements that may write a root, in program order."""
-        if self._writes is None:
-            self._writes = {}
-            for placed in self.program.statements:
-                for written in writes(self.program, placed):
-                    self._writes.setdefault(written, []).append(placed)
-        return self._writes.get(root, [])
-
-    def _stores_to(self, root: str) -> list[Placed]:
-        if self._stores is None:
-            self._stores = {}
-            for placed in self.program.statements:
-                if isinstance(placed.stmt, Store):
-                    key = self.program.roots.of(placed.stmt.buffer.data)
-                    self._stores.setdefault(key, []).append(placed)
-        return self._stores.get(root, [])
-
-
-def writes(program: Program, placed: Placed) -> set[str]:
-    """The roots that a statement may write."""
-    stored = {program.roots.of(placed.stmt.buffer.data)} if isinstance(placed.stmt, Store) else set()
-    found = (access for value in expressions(placed.stmt) for access in accesses(value))
-    return stored | {program.roots.of(data) for data, mode in found if mode & WRITE}
 
 
 Part = tuple[str, tuple[Load, ...]]
@@ -246,7 +143,7 @@ class _Reading:
         if e.op in ("float", "int"):
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
-            self.reader.require_unchanged(e, placed, self.used)
+            self.reader.stores.require_unchanged(e, placed, self.used)
             return _stored(e.dtype), (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
         if e.op != "cast" and self._is_index(e):
             return "#", (Load("", None, (e,)),)
@@ -303,7 +200,7 @@ class _Reading:
                 e = e.args[1]
             elif e.op == "load" and e.buffer is not None and self._is_staged(e.buffer):
                 root = self.reader.program.roots.of(e.buffer.data)
-                e, placed, conditions = self.reader.staged(root, e, placed)
+                e, placed, conditions = self.reader.stores.last(root, e, placed)
                 self.conditions += conditions
                 depth += 1
             else:
@@ -375,55 +272,6 @@ def _by_c_division(e: Expr) -> Expr:
     else:
         more = Expr("call", dtype, (e.args[1], sign), "bitwise_and")
     return Expr("add", dtype, (rest, more))
-
-
-def _solve(
-    placed: Placed, own: list[Axis], load: Expr, root: str, program: Program
-) -> tuple[Expr, tuple[Expr, ...]] | None:
-    """The stored value for the index that `load` reads; the store's own loop variable (or lane) takes the value that
-    hits it, which has to be one that it takes at all. None where another element is stored to.
-    """
-    store = placed.stmt
-    assert isinstance(store, Store)
-    if len(store.indices) != 1 or len(load.args) != 1:
-        raise UnreadableError(f"its value comes from {root}, which has several dimensions")
-    width = dtype_of(store.indices[0].dtype).lanes
-    lane = Expr("var", "int32", value="lane", uid=-1000)
-    ranges = {a.var.uid: (a.start, a.extent) for a in own}
-    ranges[lane.uid] = (Expr("int", "int32", value=0), Expr("int", "int32", value=width))
-    free = [*(a.var for a in own), lane]
-    index = at_lane(store.indices[0], lane, placed.scope)
-    value = at_lane(store.value, lane, placed.scope)
-    algebra = Algebra(lambda e: _content(algebra, program, e))
-    poly = algebra.poly(index)
-    hit = [v for v in free if algebra.variables(poly) & {v.uid}]
-    if not hit:
-        apart = add(poly, algebra.poly(load.args[0]), -1)
-        if not apart:
-            return value, ()
-        return None if as_constant(apart) else (value, (Expr("eq", "bool", (index, load.args[0])),))
-    if len(hit) > 1:
-        raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
-    var = hit[0]
-    term = next(iter(algebra.variable(var.uid)))
-    if poly.get(term) != 1 or sum(1 for m in poly if algebra.variables({m: 1}) & {var.uid}) != 1:
-        raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
-    zero = Expr("int", var.dtype, value=0)
-    rest = substitute([index], {var.uid: zero})[0]
-    solution = Expr("sub", index.dtype, (load.args[0], rest))
-    start, extent = ranges[var.uid]
-    last = Expr("add", index.dtype, (start, extent))
-    taken = (Expr("ge", "bool", (solution, start)), Expr("lt", "bool", (solution, last)))
-    return substitute([value], {var.uid: solution})[0], taken
-
-
-def _content(algebra: Algebra, program: Program, e: Expr) -> Content:
-    found = pointer(program, e)
-    if found is None:
-        raise UnreadableError(f"an address is not understood ({e.value})")
-    indices = [algebra.poly(i) for i in found.indices]
-    shape = [algebra.poly(s) for s in found.buffer.shape]
-    return Content(found.root, flatten(indices, row_major(shape, algebra) if shape else [constant(1)], algebra))
 
 
 def _loads(expr: Expr, bound: Mapping[int, Expr]) -> bool:
