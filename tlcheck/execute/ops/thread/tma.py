@@ -7,9 +7,8 @@ What a descriptor describes: see `descriptors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -21,129 +20,18 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, OfLanes, one_value
 from tlcheck.execute.memory.pages import Pages
-from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.state import Origin
-from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
+from tlcheck.execute.memory.values import Array, Kind, Value
+from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfer_of, where_in
 from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
 from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
 
 _MOST_GOALS = 64  # that are kept of a statement
 _TENSOR_ALIGNED = 128  # shared addresses of copies by a tensor map (PTX 5.5.6)
-
-
-def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
-    """The active threads, one of each world at a time: (worlds, threads), and how to pick their values, (worlds, 1)."""
-    mask = np.array(frame.mask())
-    while mask.any():
-        worlds: Mask = np.asarray(mask.any(axis=-1, keepdims=True))
-        lanes = mask.argmax(axis=-1)
-
-        def pick(value: Value, lanes: Array = lanes) -> Value:
-            if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
-                return value
-            wide = np.broadcast_to(value, (*value.shape[:-2], len(lanes), value.shape[-1]))
-            return np.asarray(wide[..., np.arange(len(lanes)), lanes][..., None])
-
-        chosen = worlds & (np.arange(frame.lanes) == lanes[:, None])
-        yield chosen, pick
-        mask &= ~chosen
-
-
-def where_in(cells: Cells, octets: Array) -> Array:
-    """Flat positions of the elements that begin at these bytes of an allocation, (elements, worlds, 1)."""
-    worlds = np.arange(octets.shape[1]).reshape(1, -1, 1)
-    return octets // cells.grain * cells.stride + worlds
-
-
-@dataclass(frozen=True, eq=False)
-class _Transfer:
-    """One copy between a tensor and shared memory, by the threads of `issuer` (worlds, threads), one of a world."""
-
-    pages: Pages
-    cells: Cells
-    kind: Kind
-    box: Box
-    issuer: Mask
-
-    @cached_property
-    def mask(self) -> Mask:
-        """The worlds in which it takes place, (worlds, 1)."""
-        return np.asarray(self.issuer.any(axis=-1, keepdims=True))
-
-    @cached_property
-    def some(self) -> Mask | None:
-        """These worlds; None for all of them."""
-        return None if self.mask.all() else self.mask
-
-    @property
-    def by(self) -> Array:
-        """The issuing thread of each world, (worlds, 1)."""
-        return np.asarray(self.issuer.argmax(axis=-1)[:, None])
-
-    @property
-    def positions(self) -> Array:
-        return self.pages.locate_runs(self.box.elements, self.box.run)
-
-    @cached_property
-    def where(self) -> Array:
-        """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
-        return where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
-
-    @property
-    def coming(self) -> Array:
-        """What the tensor holds, and zeros outside of it."""
-        found = self.pages.take(self.positions, self.kind)
-        return found if self.box.inside is None else np.where(self.box.inside, found, self.kind.array.type(0))
-
-    @cached_property
-    def chosen(self) -> Mask:
-        """The elements that are stored: (1 or elements, worlds, 1)."""
-        return self.mask[None] if self.box.inside is None else self.box.inside & self.mask
-
-    def load(self) -> None:
-        """Tensor to shared memory."""
-        self.cells.put(self.where, self.coming, self.some, self.kind)
-
-    @property
-    def values(self) -> Array:
-        """What shared memory holds."""
-        where = where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
-        return self.cells.take(where, self.kind)
-
-    def store(self) -> None:
-        """Shared memory to tensor."""
-        self.pages.put(self.positions, self.values, self.chosen, self.kind)
-
-    def add(self) -> None:
-        """Shared memory added to the tensor."""
-        values = self.values
-        chosen = np.broadcast_to(self.chosen, values.shape)
-        self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
-
-    def hide(self, program: KernelProgram, reason: int) -> None:
-        """Make what is to come poison."""
-        self.cells.put(self.where, nothing_in(self.kind, program.state.chances, reason), self.some, self.kind)
-
-    @property
-    def octets(self) -> int:
-        """The bytes that the copy moves, those outside the tensor included."""
-        return len(self.box.octets) * self.kind.bits // 8
-
-
-def _transfer(shared: BufferElement, tensor: BufferElement, box: Box, issuer: Mask, frame: Frame) -> _Transfer:
-    """A copy, which has to stay within the allocation of shared memory."""
-    cells, pages = shared.memory, tensor.memory
-    if not isinstance(cells, Cells) or not isinstance(pages, Pages):
-        raise NotModelled("bulk copy that is not between a tensor and shared memory")
-    if box.where is not None:  # looked at when it was kept
-        return _Transfer(pages, cells, tensor.kind, box, issuer)
-    world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
-    refuse_outside(shared, box.octets[:, issuer.any(axis=-1)], tensor.kind, "bulk copy of", (world, lane))
-    return _Transfer(pages, cells, tensor.kind, box, issuer)
 
 
 def _bulk(
@@ -184,7 +72,7 @@ def load(e: Expr, program: KernelProgram) -> Run:
         named = done(frame)
         for mask, pick in issued_by.of(frame):
             goals = goals_of.of(named, mask)
-            transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
+            transfer = transfer_of(shared, tensor_place, box(frame, pick), mask, frame)
             land = _landing(transfer, done, goals.barriers)
             if watched:
                 where, origin = transfer.where, program.state.origin(frame)
@@ -242,7 +130,7 @@ class _GoalsOf:
         return self._kept[key][2]
 
 
-def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]) -> Callable[[], None]:
+def _landing(transfer: Transfer, done: Barrier, barriers: list[tuple[int, int]]) -> Callable[[], None]:
     def land() -> None:
         transfer.load()
         for world, number in barriers:
@@ -402,7 +290,7 @@ def store(e: Expr, program: KernelProgram) -> Run:
 
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
-            transfer = _transfer(shared, tensor, box(frame, pick), mask, frame)
+            transfer = transfer_of(shared, tensor, box(frame, pick), mask, frame)
             leaving = _Leaving(transfer, shared, tensor, adds, program.state.origin(frame))
             leaving.look()
             stores.open.append((mask, leaving))
@@ -415,7 +303,7 @@ def store(e: Expr, program: KernelProgram) -> Run:
 class _Leaving:
     """A store; the thread that issued it reads shared memory, as late as it may, or at once."""
 
-    transfer: _Transfer
+    transfer: Transfer
     shared: BufferElement
     tensor: BufferElement
     adds: bool
