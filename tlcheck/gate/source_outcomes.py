@@ -27,7 +27,7 @@ from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
-AS_WRITTEN = "as written"  # kind of these outcomes
+_SOURCE_KIND = "as written"  # kind of these outcomes
 _CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
 _CODE = ("execute", "program", "signatures", "snapshot", "targets", "algebra", "gate/source_outcomes.py")
 
@@ -149,4 +149,4 @@ def source_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
         f" kernel: as written {said} (inputs of seed {found.seed}; {found.count} elements differ); {found.judgement}"
     )
     klass = _CLASSES.get((found.before, found.after), "weaker")
-    yield Outcome(klass, AS_WRITTEN, "", f"another kernel, {klass}", words, found.buffer, after.line)
+    yield Outcome(klass, _SOURCE_KIND, "", f"another kernel, {klass}", words, found.buffer, after.line)
