@@ -18,7 +18,7 @@ class ArrayNumbers(Scalars):
 
     def choose(self, condition: Any, then: Any, other: Any) -> Any:
         if isinstance(condition, np.ndarray):
-            return np.where(condition, then, other)
+            return np.where(condition, array_like(then), array_like(other))
         return then if condition else other
 
     def least(self, a: Any, b: Any) -> Any:
@@ -51,6 +51,11 @@ class ArrayNumbers(Scalars):
             form = np.dtype(np.uint64 if target.name == "uint64" else np.int64)
             return saturated(value, *whole_numbers(target.name), form)
         return self.holding(target)(value)
+
+
+def array_like(value: Any) -> Any:
+    """Return the value as `np.where` takes it: NumPy 2.5 refuses a Python int above 2**63 - 1 there."""
+    return np.uint64(value) if isinstance(value, int) and value >= 1 << 63 else value
 
 
 def saturated(values: Any, least: int, most: int, form: np.dtype[Any]) -> Any:

@@ -36,6 +36,7 @@ from tlcheck.program.generated import is_repeated, is_smeared
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
+from tlcheck.snapshot.arrays import array_like
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import BINARY, Scalars, exact
 
@@ -165,7 +166,8 @@ def _select(e: Expr, program: KernelProgram) -> Code:
             first, second = _narrowed(then, frame, chosen.any(0)), _narrowed(other, frame, (~chosen).any(0))
         else:
             first, second = then.run(frame), other.run(frame)
-        return np.where(chosen, first, second).astype(dtype, copy=False)
+        selected: Array = np.where(chosen, array_like(first), array_like(second))
+        return selected.astype(dtype, copy=False)
 
     parts = (condition, then, other)
     return Code(run, frozenset().union(*(p.needs for p in parts)), not lazy and condition.steady, _all_uniform(parts))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.arrays import saturated
+from tlcheck.snapshot.arrays import array_like, saturated
 from tlcheck.snapshot.dtypes import dtype_of
 
 Array = npt.NDArray[Any]
@@ -220,7 +220,7 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
         whole = saturated(array, *target.limits, target.array)
         if np.isnan(array).any():
             words = np.asarray(value, dtype=np.float64)
-            unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
+            unset = np.where(_is_other(words), array_like(_pattern(target, ~0)), array_like(_pattern(target, 0)))
             whole = np.where(is_poison(words), unset, whole)
         return whole if isinstance(value, np.ndarray) else int(whole.item())
     if isinstance(value, np.ndarray):

@@ -218,7 +218,7 @@ def test_no_value_is_outside_of_its_interval(op: str) -> None:
 
 def _value(op: str, a: int, b: int) -> int:
     if op.startswith("trunc"):
-        return int(np.fix(a / b)) if op == "truncdiv" else int(np.fmod(a, b))
+        return int(np.trunc(a / b)) if op == "truncdiv" else int(np.fmod(a, b))
     named = {"add": a + b, "sub": a - b, "mul": a * b, "min": min(a, b), "max": max(a, b)}
     return named[op] if op in named else a // b if op == "floordiv" else a % b
 
