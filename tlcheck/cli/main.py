@@ -21,6 +21,7 @@ from tlcheck.exits import CLEAN, USAGE
 COMMANDS = {
     "init": "write a project's settings, first cases and CI workflow",
     "check": "lower kernels, or read snapshots: prove atomics, execute and compare, order every access",
+    "case": "write the stub of a case with a reference for a kernel",
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
