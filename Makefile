@@ -1,8 +1,6 @@
 # `make test` and `make demo` do all of their set-up themselves, on a fresh machine too.
 PYTHON ?= python3
 BIN := .venv/bin
-# Commands that tests start are quick only with compiled modules.
-export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs bench fixtures device-library clean
