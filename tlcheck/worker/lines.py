@@ -1,8 +1,9 @@
-"""Source lines of atomics, for the releases whose IR has none (before 0.1.13).
+"""Source lines of statements, for the releases whose IR has none (before 0.1.13).
 
-The functions of `tilelang.language` that make atomics are wrapped to note who calls them. The statements that hold
-their calls then get a TVM span with file and line, as newer releases give to all statements: passes keep spans and look
-at them for messages only, so the lowered code is the same.
+The functions of `tilelang.language` that make atomics and tile operators, and the builder's function that makes stores,
+are wrapped to note who calls them. The statements that hold their calls then get a TVM span with file and line, as
+newer releases give to all statements: passes keep spans and look at them for messages only, so the lowered code is the
+same.
 """
 
 from __future__ import annotations
@@ -21,31 +22,69 @@ import tilelang.language
 from tilelang import tvm
 
 _tir = getattr(tvm, "tirx", None) or tvm.tir
+_PREFIX = _tir.__name__.rpartition(".")[2]
 _HAS_SPANS = hasattr(getattr(tilelang, "ir", None), "get_stmt_span")
+_OPERATORS = (  # how the names of functions begin that make calls
+    "atomic_",
+    "copy",
+    "gemm",
+    "fill",
+    "clear",
+    "reduce_",
+    "cumsum",
+    "cummax",
+    "finalize_reducer",
+    "transpose",
+    "c2d_im2col",
+)
 _TILELANG = str(Path(tilelang.__file__).parent)
 
 
 @dataclass
-class AtomicLines:
-    """The atomics made since `watch`: TVM call node and where it was written."""
+class StatementLines:
+    """The calls and stores made since `watch`: TVM call node, or buffer, and where it was written."""
 
     _calls: list[tuple[Any, str, int]] = field(default_factory=list)
+    _stores: list[tuple[Any, tuple[str, int] | None]] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Note the atomics that kernels make from now on; call it before the kernel file is imported."""
+        """Note what kernels make from now on; call it before the kernel file is imported."""
         if _HAS_SPANS:
             return
         for name, function in list(vars(tilelang.language).items()):
-            if name.startswith("atomic_") and inspect.isfunction(function):
+            if name.startswith(_OPERATORS) and inspect.isfunction(function):
                 setattr(tilelang.language, name, self._watched(function))
+        for module in (_builder(), getattr(tilelang.language, _PREFIX, None)):
+            if module is not None and inspect.isfunction(getattr(module, "buffer_store", None)):
+                module.buffer_store = self._watched_store(module.buffer_store)
 
     def stamp(self, prim_func: Any) -> Any:
         """The same PrimFunc with the noted lines as spans of its statements."""
-        if not self._calls:
+        if not self._calls and not self._stores:
             return prim_func
-        prefix = _tir.__name__.rpartition(".")[2]
-        names = [f"{prefix}.{name}" for name in _STAMPED if hasattr(_tir, name)]
-        return prim_func.with_body(_tir.stmt_functor.ir_transform(prim_func.body, None, self._stamped, names))
+        names = [f"{_PREFIX}.{name}" for name in _STAMPED if hasattr(_tir, name)]
+        places = self._places(prim_func.body)
+
+        def stamped(statement: Any) -> Any:
+            return self._stamped(statement, places)
+
+        return prim_func.with_body(_tir.stmt_functor.ir_transform(prim_func.body, None, stamped, names))
+
+    def _places(self, body: Any) -> dict[int, tuple[Any, tuple[str, int]]]:
+        """The stores of a kernel with their places, by hash; none if they are not those that were noted, in order."""
+        stores: list[Any] = []
+
+        def visit(node: Any) -> None:
+            if isinstance(node, _tir.BufferStore):
+                stores.append(node)
+
+        _tir.stmt_functor.post_order_visit(body, visit)
+        buffers = {hash(store.buffer) for store in stores}
+        noted = [entry for entry in self._stores if hash(entry[0]) in buffers]
+        pairs = list(zip(noted, stores, strict=False))
+        if len(noted) != len(stores) or not all(entry[0].same_as(store.buffer) for entry, store in pairs):
+            return {}
+        return {hash(store): (store, entry[1]) for entry, store in pairs if entry[1] is not None}
 
     def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -58,8 +97,16 @@ class AtomicLines:
 
         return watched
 
-    def _stamped(self, statement: Any) -> Any:
-        """The statement with a span if its value holds a noted call, else None: unchanged."""
+    def _watched_store(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def watched(buffer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._stores.append((buffer, caller(sys._getframe(1))))
+            return function(buffer, *args, **kwargs)
+
+        return watched
+
+    def _stamped(self, statement: Any, places: dict[int, tuple[Any, tuple[str, int]]]) -> Any:
+        """The statement with a span if it is a noted store or its value holds a noted call, else None: unchanged."""
         found: list[tuple[str, int]] = []
 
         def visit(node: Any) -> None:
@@ -67,6 +114,9 @@ class AtomicLines:
                 found.extend((file, line) for call, file, line in self._calls if node.same_as(call))
 
         _tir.stmt_functor.post_order_visit(statement.value, visit)
+        store, place = places.get(hash(statement), (None, ("", 0)))
+        if store is not None and store.same_as(statement):
+            found.append(place)
         if not found:
             return None
         file, line = found[0]
@@ -80,6 +130,11 @@ _STAMPED: dict[str, Callable[[Any, Any], Any]] = {
     "LetStmt": lambda s, span: _tir.LetStmt(s.var, s.value, s.body, span),
     "Bind": lambda s, span: _tir.Bind(s.var, s.value, span),
 }
+
+
+def _builder() -> Any:
+    """The module whose functions make the statements of a kernel."""
+    return getattr(tvm.script.ir_builder, _PREFIX, None)
 
 
 def caller(frame: FrameType | None) -> tuple[str, int] | None:

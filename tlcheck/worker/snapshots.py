@@ -17,7 +17,7 @@ from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.fingerprint import fingerprint
 from tlcheck.worker.jobs import CaptureJob, LowerJob
-from tlcheck.worker.lines import AtomicLines
+from tlcheck.worker.lines import StatementLines
 
 
 def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
@@ -73,9 +73,9 @@ def watch() -> None:
 
 
 @cache
-def _watched() -> AtomicLines:
+def _watched() -> StatementLines:
     """Of all jobs of this process: a kernel file keeps what it has imported."""
-    lines = AtomicLines()
+    lines = StatementLines()
     lines.watch()
     breakpoints.watch()
     return lines

@@ -32,7 +32,7 @@ from tlcheck.worker.capture.calls import Call
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.device import known_target
 from tlcheck.worker.jobs import CaptureJob
-from tlcheck.worker.lines import AtomicLines
+from tlcheck.worker.lines import StatementLines
 from tlcheck.worker.protocol import Failure
 
 _STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
@@ -51,7 +51,7 @@ class Recording:
     """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
 
     def __init__(
-        self, job: CaptureJob, lines: AtomicLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
+        self, job: CaptureJob, lines: StatementLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
     ) -> None:
         self._named, self._lines, self._refusals, self._report = job.file, lines, refusals, report
         self._job = replace(job, file=str(Path(job.file).resolve()))  # the script may go to another folder

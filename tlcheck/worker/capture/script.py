@@ -22,7 +22,7 @@ from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.capture.unseen import UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.jobs import CaptureJob
-from tlcheck.worker.lines import AtomicLines
+from tlcheck.worker.lines import StatementLines
 from tlcheck.worker.protocol import Failure
 
 
@@ -34,7 +34,7 @@ def capture(
     `ended` in the result says why a script did not come to its end; None if it did.
     """
     file = Path(job.file).resolve()
-    lines = AtomicLines()
+    lines = StatementLines()
     lines.watch()
     breakpoints.watch()
     refusals = Refusals()
