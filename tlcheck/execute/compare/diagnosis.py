@@ -5,14 +5,16 @@ A wrong output or access runs again: at earlier checkpoints, as TIR, and traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.origin import ValueOrigin, origin_of
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
-from tlcheck.execute.compare.trace import Traced, equal, trace
+from tlcheck.execute.compare.steps import equal
+from tlcheck.execute.compare.trace import Traced, trace
+from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.program.generated import Departure, departures
@@ -54,7 +56,7 @@ def diagnose(snapshot: Snapshot, request: Request, execution: Execution) -> Diag
     levels = Levels(snapshot, request)
     stop = None if execution.illegal is None else _stop(levels, execution, execution.illegal)
     outputs = {
-        outcome.name: _wrong_output(snapshot, levels, outcome.name, outcome.difference)
+        outcome.name: _wrong_output(snapshot, levels, outcome.name, outcome.difference, execution.races)
         for outcome in execution.outputs
         if outcome.difference is not None
     }
@@ -72,13 +74,15 @@ def _stop(levels: Levels, execution: Execution, illegal: Illegal) -> Onset | Non
     return levels.onset((block,), seed, is_stopped)
 
 
-def _wrong_output(snapshot: Snapshot, levels: Levels, name: str, found: Difference) -> WrongOutput:
+def _wrong_output(
+    snapshot: Snapshot, levels: Levels, name: str, found: Difference, races: Sequence[Race]
+) -> WrongOutput:
     def is_wrong(execution: Execution) -> bool | str:
         """Whether the output is; the reason where that is undecided."""
         outcome = _outcome(execution, name)
         return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
 
-    origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found)
+    origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races)
     onset = levels.onset(found.blocks, found.seed, is_wrong)
     if onset is not None:
         first = _outcome(onset.execution, name).difference or found

@@ -1,8 +1,8 @@
 """The origin of a wrong output: the first access, in execution order, in which lowered differs from source.
 
 One block runs once more at both levels. Of the source the values are kept that each buffer held. In the lowered kernel
-the first access of a value that its buffer never held is the origin; without one, the elements that are never written,
-or have the value of another element.
+the first read of a value that its buffer never held is the origin. Without one the wrong element is followed down at
+both levels, write by write, to the first that differs.
 """
 
 from __future__ import annotations
@@ -17,25 +17,48 @@ from typing import Literal
 import numpy as np
 
 from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.execute.compare.descent import Descent, Parting, index_in
+from tlcheck.execute.compare.narrowing import narrowing
 from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.compare.provenance import Provenance, TracedStep
+from tlcheck.execute.compare.steps import buffer_of, equal
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, is_poison
 from tlcheck.execute.observe.held_values import HeldValues, ValueRecorder
+from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.strays import StrayAccess, StrayObserver, WriteRecord
+from tlcheck.execute.observe.tracer import UnknownTensor
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
-from tlcheck.execute.worlds.levels import Invocations
-from tlcheck.snapshot.ir import Alloc, Snapshot, Stmt
+from tlcheck.execute.worlds.invocation import Invocation
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Alloc, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 
-OriginKind = Literal["overwritten", "early", "unwritten", "other-index", "repeated", "other-value"]
+OriginKind = Literal[
+    "overwritten",
+    "early",
+    "unordered",
+    "unwritten",
+    "unguarded",
+    "other-index",
+    "other-operand",
+    "repeated",
+    "incomplete",
+    "rounded",
+    "other-value",
+]
 _MANY = 8  # elements that have the value of another one: by chance it is not
 _MOST_TIMES = 64
+_DEEP = 6  # writes that an element is followed down
+_MOST_SPENT = 2_000_000  # statements of both levels that this may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +84,9 @@ class ValueOrigin:
     """The first access that differs from the source. writes: whether it is a write.
 
     value: what the access reads or stores; expected: what it ought to, empty where that is not known. other: the write
-    that made it wrong, or the element that has the value. count: elements, or times.
+    that made it wrong, or the element that has the value. count: elements, or times. guard: a condition of the lowered
+    kernel around the write that is missing. again: a loop and its step, in which a write comes once more.
+    total: the terms that the source adds up, where the lowered kernel adds `count`.
     """
 
     kind: OriginKind
@@ -71,59 +96,215 @@ class ValueOrigin:
     expected: str = ""
     other: OriginAccess | None = None
     count: int = 0
+    guard: If | None = None
+    again: tuple[str, int] | None = None
+    total: int = 0
 
 
-def origin_of(snapshot: Snapshot, request: Request, name: str, found: Difference) -> ValueOrigin | None:
+def origin_of(
+    snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race] = ()
+) -> ValueOrigin | None:
     """The origin of a difference in an output; None where it is not known for certain.
 
-    request: of the block and the seed in which the output is wrong.
+    request: of the block and the seed in which the output is wrong. races: of the lowered kernel.
     """
-    if found.rounded or len(kernels(snapshot.checkpoints[request.checkpoint])) > 1:
-        return None
+    if found.rounded:
+        return _rounding(snapshot, request)
     try:
-        levels = levels_of(snapshot, replace(request, blocks=found.blocks[:1] or request.blocks, seeds=(found.seed,)))
-        return _Search(levels.invocations(early=found.early), name, found).origin()
+        own = replace(request, blocks=found.blocks[:1] or request.blocks, seeds=(found.seed,))
+        return _Search(snapshot, own, name, found, races).origin()
     except Stopped:
         return None
+
+
+def _rounding(snapshot: Snapshot, request: Request) -> ValueOrigin | None:
+    """The origin of a value that is rounded by more than in the source: a cast to a type that the source lacks."""
+    source, lowered = snapshot.checkpoints[SOURCE], snapshot.checkpoints[request.checkpoint]
+    found = narrowing(source, lowered)
+    if found is None:
+        return None
+    stmt, dtype = found
+    counterparts = Counterparts(source, lowered)
+    names = sorted(counterparts.accessed(stmt).writes)
+    name = stmt.buffer.name if isinstance(stmt, Store) else names[0] if names else "?"
+    return ValueOrigin("rounded", OriginAccess(name, (), stmt, counterparts.only(stmt)), True, dtype)
 
 
 class _Search:
     """Both levels of one block."""
 
-    def __init__(self, made: Invocations, name: str, found: Difference) -> None:
-        self._made, self._name, self._found = made, name, found
+    def __init__(
+        self, snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race]
+    ) -> None:
+        self._races = frozenset((id(race.first.origin.stmt), id(race.second.origin.stmt)) for race in races)
+        self._snapshot, self._request, self._name, self._found = snapshot, request, name, found
+        self._made = levels_of(snapshot, request).invocations(early=found.early)
 
     def origin(self) -> ValueOrigin | None:
         source = self._made.source()
-        recorders: list[ValueRecorder] = []
+        self._held_by = self._held(source)
+        held = self._held_by.get(len(self._kernels(SOURCE)) - 1, {})
+        lowered = self._made.lowered()
+        for observer, number in self._strays(lowered):
+            if observer.found is not None and number < len(self._kernels(self._request.checkpoint)) - 1:
+                return self._of_stray(observer.found, self._held_by[number], observer.machine)
+            stray, machine = observer.found, observer.machine
+        seed = self._found.seed
+        self._before = source.left[self._name].outcome(seed)
+        self._after = comparison.left_of(lowered.left, self._name, seed)
+        known = None if stray is None else self._of_stray(stray, held, machine)
+        if known is not None and known.kind in ("overwritten", "early"):
+            return known
+        self._counterparts = Counterparts(source.kernel, lowered.kernel)
+        is_short = 2 * _DEEP * (source.spent + lowered.spent) <= _MOST_SPENT
+        followed = self._followed(held) if is_short else None
+        if known is not None and not known.writes and (followed is None or not _is_same(followed, known)):
+            return known  # it knows the buffer for certain
+        return followed or known or self._of_output()
+
+    def _kernels(self, checkpoint: Checkpoint) -> Sequence[Function]:
+        return kernels(self._snapshot.checkpoints[checkpoint])
+
+    def _held(self, source: Invocation) -> Mapping[int, Mapping[str, HeldValues]]:
+        """What the buffers of each kernel of the source hold, by its number; of one that runs in parts nothing."""
+        made: dict[int, list[ValueRecorder]] = {}
+        self._shapes, self._shared = dict(self._made.shapes), set[str]()
+        own = self._kernels(SOURCE)
 
         def recording(machine: Machine) -> Sequence[ValueRecorder]:
+            recorders = made.setdefault(own.index(machine.function), [])
             recorders.append(ValueRecorder(machine))
             return recorders[-1:]
 
         source.run(recording)
-        held = recorders[-1].held
-        self._shapes = dict(self._made.shapes)
-        shared = set()
-        for stmt in statements(source.kernel.body):
+        for stmt in (stmt for kernel in own for stmt in statements(kernel.body)):
             if isinstance(stmt, Alloc) and all(e.op == "int" for e in stmt.buffer.shape):
                 self._shapes[stmt.buffer.name] = tuple(int(evaluated(e, {})) for e in stmt.buffer.shape)
-                if stmt.buffer.scope.startswith("shared"):
-                    shared.add(stmt.buffer.name)
-        lowered = self._made.lowered()
-        observers: list[StrayObserver] = []
+                self._shared |= {stmt.buffer.name} if stmt.buffer.scope.startswith("shared") else set()
+        return {number: found[0].held if len(found) == 1 else {} for number, found in sorted(made.items())}
+
+    def _strays(self, lowered: Invocation) -> Sequence[tuple[StrayObserver, int]]:
+        """Who watched each kernel as lowered, with its number, in the order in which they ran. Runs it."""
+        watching: list[tuple[StrayObserver, int]] = []
+        own = self._kernels(self._request.checkpoint)
+        is_paired = len(own) == len(self._kernels(SOURCE))
 
         def observing(machine: Machine) -> Sequence[StrayObserver]:
-            observers.append(StrayObserver(machine, held, frozenset(shared)))
-            return observers[-1:]
+            number = own.index(machine.function)
+            last = len(self._kernels(SOURCE)) - 1
+            at = number if is_paired else last if number == len(own) - 1 else -1
+            held = self._held_by.get(at, {})
+            watching.append((StrayObserver(machine, held, frozenset(self._shared)), number))
+            return [watching[-1][0]]
 
         with suppress(Illegal):  # a stray access may come before it
             lowered.run(observing)
-        seed = self._found.seed
-        self._before = source.left[self._name].outcome(seed)
-        self._after = comparison.left_of(lowered.left, self._name, seed)
-        stray = observers[-1].found
-        return self._of_output() if stray is None else self._of_stray(stray, held, observers[-1].machine)
+        return watching
+
+    def _followed(self, held: Mapping[str, HeldValues]) -> ValueOrigin | None:
+        """The origin that the element's writes show at both levels."""
+        name, element = self._name, self._found.element
+        called = f"{name}[{', '.join(map(str, self._found.index))}]"
+        source = replace(Provenance(self._made.source, self._made.shapes).of(name, element, _DEEP), element=called)
+        ways = Provenance(self._made.lowered, self._made.shapes)
+        try:
+            lowered = ways.of(name, element, _DEEP)
+        except UnknownTensor:
+            return None
+        if equal(source.value, lowered.value):
+            return None
+        copied = {
+            buffer: {
+                (tensor, self._words(tensor, one)): self._words(buffer, other)
+                for (tensor, one), other in values.copied.items()
+            }
+            for buffer, values in held.items()
+        }
+
+        def writes_last(step: TracedStep) -> Stmt | None:
+            last = None if step.cell is None else ways.last_write(name, element, step.cell)
+            return None if last is None else last.stmt
+
+        descent = Descent(self._counterparts, copied, writes_last, self._races)
+        parting = descent.parting(source, replace(lowered, element=called))
+        return None if parting is None else self._of_parting(parting)
+
+    def _words(self, name: str, element: int) -> str:
+        return ", ".join(map(str, self._index(name, element)))
+
+    def _of_parting(self, parting: Parting) -> ValueOrigin:
+        """What a parting is as an access of the lowered kernel."""
+        own, step = parting.source, parting.lowered
+        made = self._made_by(own, step, parting)
+        read = self._read_by(own, parting)
+        expected = own.value
+        if parting.kind in ("unwritten", "early"):
+            if parting.reader is None:
+                missing = np.setdiff1d(self._before.elements, self._after.elements)
+                return ValueOrigin("unwritten", made, True, step.value, expected, None, len(missing), parting.guard)
+            stored = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(own))
+            return ValueOrigin(parting.kind, read, False, step.value, expected, stored, 0, parting.guard)
+        if parting.kind == "unordered" or (parting.kind == "overwritten" and parting.again is None):
+            writes = self._counterparts.only(_stmt(step))
+            stored = OriginAccess(buffer_of(step), _index_of(own), _stmt(step), writes, 0, _thread(step))
+            return ValueOrigin(parting.kind, read, False, step.value, expected, stored)
+        if parting.kind in ("other-index", "other-operand") and parting.reader is not None:
+            access = self._read_by(step, parting)
+            right = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(parting.source_reader))
+            return ValueOrigin(parting.kind, access, False, step.value, expected, right)
+        if parting.kind == "computed":
+            return self._computed(parting, made)
+        last = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(own))
+        other = last if parting.kind in ("unguarded", "other-index") else None
+        return ValueOrigin(parting.kind, made, True, step.value, expected, other, again=parting.again)
+
+    def _made_by(self, own: TracedStep, step: TracedStep, parting: Parting) -> OriginAccess:
+        """The lowered write of the element of a step of the source."""
+        source = parting.stmt or _stmt(own)
+        return OriginAccess(buffer_of(own), _index_of(own), _stmt(step), source, 0, _thread(step))
+
+    def _read_by(self, step: TracedStep, parting: Parting) -> OriginAccess:
+        """The lowered read of the element of a step."""
+        reader, source = parting.reader, _stmt(parting.source_reader)
+        return OriginAccess(buffer_of(step), _index_of(step), _stmt(reader), source, 0, _thread(reader))
+
+    def _computed(self, parting: Parting, made: OriginAccess) -> ValueOrigin:
+        """A value that is made of other operands than in the source: how many of them there are tells how."""
+        own, step = parting.source, parting.lowered
+        reducer = self._counterparts.reducers.get(buffer_of(own))
+        counts = self._terms()
+        if counts is None or counts[0] == counts[1]:
+            return ValueOrigin("other-value", made, True, step.value, own.value)
+        right, got = counts
+        kind: OriginKind = "repeated" if got > right else "incomplete"
+        if reducer is None or parting.reader is None:
+            return ValueOrigin(kind, made, True, step.value, own.value, None, got, total=right)
+        added = OriginAccess(buffer_of(own), _index_of(own), None, reducer)
+        return ValueOrigin(kind, self._read_by(own, parting), False, "", "", added, got, total=right)
+
+    def _terms(self) -> tuple[int, int] | None:
+        """How many terms the source and the lowered kernel add up: what both leave of inputs that are all 1.
+
+        None where these are no whole numbers, or inputs are not floats.
+        """
+        source = self._snapshot.checkpoints[SOURCE]
+        if self._request.given is not None or inputs.symbols(source) or inputs.integers(source):
+            return None
+        ones = {
+            name: np.ones(shape, np.float32) if name != self._name else np.zeros(shape, np.float32)
+            for name, shape in self._made.shapes.items()
+        }
+        request = replace(self._request, given={self._found.seed: ones}, course=None)
+        made = levels_of(self._snapshot, request).invocations(early=self._found.early)
+        left = []
+        for invocation in (made.source(), made.lowered()):
+            invocation.run()
+            pages = invocation.left[self._name]
+            value = float(pages.flat[pages.position_of(self._found.seed, self._found.element)])
+            if value != value or value != int(value) or value < 0:
+                return None
+            left.append(int(value))
+        return (left[0], left[1]) if left[0] > 1 else None
 
     def _of_stray(self, stray: StrayAccess, held: Mapping[str, HeldValues], machine: Machine) -> ValueOrigin | None:
         """The origin that the first stray access shows."""
@@ -230,6 +411,22 @@ class _Search:
     def _index(self, name: str, element: int) -> tuple[int, ...]:
         shape = self._shapes.get(name, ())
         return tuple(map(int, index_of(element, shape))) if shape and element < prod(shape) else (element,)
+
+
+def _is_same(one: ValueOrigin, other: ValueOrigin) -> bool:
+    return (one.kind, one.access.buffer) == (other.kind, other.access.buffer)
+
+
+def _stmt(step: TracedStep | None) -> Stmt | None:
+    return None if step is None or step.origin is None else step.origin.stmt
+
+
+def _thread(step: TracedStep | None) -> int:
+    return -1 if step is None or step.lane is None else step.lane
+
+
+def _index_of(step: TracedStep) -> tuple[int, ...]:
+    return tuple(int(part) for part in index_in(step).split(",") if part.strip())
 
 
 def _stmt_of(writer: Writer | None) -> Stmt | None:

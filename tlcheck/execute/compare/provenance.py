@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import is_poison
-from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracing
+from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracer, Tracing
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.ir import Alloc, Buffer
@@ -36,7 +36,7 @@ class TracedStep:
     origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
     lane: a thread, or an iteration of T.Parallel in the source. sources: what it was made of; of a sum of products the
     terms `products` of them are not shown. times: how many equal ones this is of what a write was made of. cut: what
-    it was made of was not followed to its end.
+    it was made of was not followed to its end. cell: where it is.
     """
 
     element: str
@@ -48,6 +48,7 @@ class TracedStep:
     products: int = 0
     times: int = 1
     cut: bool = False
+    cell: TracedCell | None = field(default=None, compare=False)
 
     @property
     def is_poison(self) -> bool:
@@ -74,22 +75,31 @@ class Provenance:
                 invocation.run(tracing)
             asked = asked if level else [tracing.last]
             for query in asked:
-                found[query] = self._described(invocation.machine, query, tracing.tracer.found.get(query))
+                found[query] = self._described(invocation.machine, query, tracing.tracer)
             further = [q for query in asked if (write := found[query][0]) is not None for q in write.sources]
             asked = [q for q in dict.fromkeys(further) if q not in found][:_WIDTH]
             if not asked:
                 break
         return self._step(tracing.last, found)
 
-    def _described(
-        self, machine: Machine, query: Query, write: FoundWrite | None
-    ) -> tuple[FoundWrite | None, str, str]:
+    def last_write(self, name: str, element: int, cell: TracedCell) -> Origin | None:
+        """The last write of any cell; None if there is none. name, element: of any tensor."""
+        invocation, query = self._make(), Query(cell)
+        tracing = Tracing(invocation.kernel, name, invocation.worlds[0].seed, element, [query])
+        with suppress(Illegal):
+            invocation.run(tracing)
+        found = tracing.tracer.found.get(query)
+        return None if found is None else found.origin
+
+    def _described(self, machine: Machine, query: Query, tracer: Tracer) -> tuple[FoundWrite | None, str, str]:
+        write = tracer.found.get(query)
         memory = machine.state.memory.get(query.cell.root)
         name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
         if write is not None:
             if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
                 return write, name, in_words(memory.flat[query.cell.position], machine)
-            return write, name, in_words(write.value, machine)
+            value = tracer.values.get(query, write.value) if write.combines else write.value
+            return write, name, in_words(value, machine)
         if isinstance(memory, Pages):
             seed = machine.worlds[0].seed
             initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
@@ -99,10 +109,19 @@ class Provenance:
     def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
         write, name, value = found[query]
         if write is None:
-            return TracedStep(name, value, input=not value.startswith("poison"))
+            return TracedStep(name, value, input=not value.startswith("poison"), cell=query.cell)
         sources = _merged([self._step(q, found) for q in write.sources if q in found])
         cut = any(q not in found for q in write.sources)
-        return TracedStep(name, value, write.origin, write.lane, sources=sources, products=write.terms, cut=cut)
+        return TracedStep(
+            name,
+            value,
+            write.origin,
+            write.lane,
+            sources=sources,
+            products=write.terms,
+            cut=cut,
+            cell=query.cell,
+        )
 
 
 def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:

@@ -9,8 +9,8 @@ from itertools import islice
 import numpy as np
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.compare.outcome import RELATIVE
 from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
+from tlcheck.execute.compare.steps import equal, loops_of, unlike
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
@@ -211,7 +211,7 @@ def parting(source: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None,
         earlier = [part for part in _deepest_first(counterpart) if part is not counterpart]
         if _is_among(step, earlier) and any(part is step for part in first.sources):
             return step, counterpart
-    known = {name for step in _deepest_first(source) for name, _ in _loops(step)}
+    known = {name for step in _deepest_first(source) for name, _ in loops_of(step)}
     for counterpart, step in pairs:
         for part in step.sources:
             own = next((o for o in counterpart.sources if equal(o.value, part.value)), None)
@@ -225,12 +225,10 @@ def parting(source: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None,
 
 def _again(step: TracedStep, own: TracedStep, known: set[str]) -> bool:
     """Whether a write stands in a later step of one of the kernel's loops, and in the source in none of that loop."""
-    outer = {name for name, _ in _loops(own)}
-    return own.origin is not None and any(name in known and name not in outer and value for name, value in _loops(step))
-
-
-def _loops(step: TracedStep) -> tuple[tuple[str, int], ...]:
-    return step.origin.loops if step.origin is not None else ()
+    outer = {name for name, _ in loops_of(own)}
+    return own.origin is not None and any(
+        name in known and name not in outer and value for name, value in loops_of(step)
+    )
 
 
 def _is_among(step: TracedStep, others: Iterable[TracedStep]) -> bool:
@@ -261,33 +259,12 @@ def _first(source: TracedStep, lowered: TracedStep) -> TracedStep | None:
 def _followed(source: TracedStep, lowered: TracedStep) -> Iterator[tuple[TracedStep, TracedStep]]:
     """Pairs of steps, down from one that differs to its one source that does, as far as there is one at each level."""
     yield source, lowered
-    ours, theirs = _unlike(lowered, source), _unlike(source, lowered)
+    ours, theirs = unlike(lowered, source), unlike(source, lowered)
     if len(ours) == len(theirs) == 1:
         yield from _followed(theirs[0], ours[0])
-
-
-def _unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
-    """The sources of a step that have another value than all of the other's, each of which has but one equal."""
-    left, unlike = list(other.sources), []
-    for own in step.sources:
-        match = next((place for place, source in enumerate(left) if equal(own.value, source.value)), None)
-        if match is None:
-            unlike.append(own)
-        else:
-            left.pop(match)
-    return unlike
 
 
 def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:
     for source in step.sources:
         yield from _deepest_first(source)
     yield step
-
-
-def equal(one: str, other: str) -> bool:
-    """Whether two values, as steps say them, are the same but for rounding."""
-    try:
-        a, b = float(one), float(other)
-    except ValueError:
-        return one == other
-    return a == b or abs(a - b) <= RELATIVE * abs(a)

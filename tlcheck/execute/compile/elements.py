@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tlcheck.execute.events import Observers
+from tlcheck.execute.events import Observer, Observers
 from tlcheck.execute.memory.codes import Code
-from tlcheck.execute.memory.frame import Frame, everywhere
+from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.places import Arrange, Place
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value
@@ -33,6 +33,7 @@ class BufferElement(Place):
         super().__init__(state, name, kind, root, start, indices, arrange)
         self.observers, self.otherwise = observers, otherwise
         self._observed = bool(observers)
+        self._is_traced = observers.hear(Observer.strayed)
 
     @contextmanager
     def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
@@ -52,6 +53,8 @@ class BufferElement(Place):
                 observers.read(self, position, everywhere(mask, frame), self.state.origin(frame))
             observers.acting(frame)
         found = self.memory.take(position, self.kind)
+        if self._is_traced:
+            self.observers.strayed(_left_out(located.outside, mask))
         if located.outside is None:
             return found
         return np.where(located.outside, found.dtype.type(self.otherwise), found)
@@ -71,3 +74,11 @@ class BufferElement(Place):
         self.memory.put(position, value, mask, self.kind)
         if watched:
             observers.written(self, position, lanes, origin, value)
+
+
+def _left_out(outside: Mask | None, mask: Mask | None) -> Mask | None:
+    """Where nothing is read: out of bounds, and in lanes that take no part."""
+    if mask is None or mask.all():
+        return outside
+    inactive: Mask = ~mask
+    return inactive if outside is None else np.asarray(outside | inactive)

@@ -21,7 +21,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.snapshot.ir import Function
+from tlcheck.snapshot.ir import Function, Store
 
 END = 1 << 62
 _SEVERAL = 4  # sources of a write that cannot be told apart, at most
@@ -52,7 +52,7 @@ class Query:
 class FoundWrite:
     """A write that was sought. value: as stored; lane: a thread, or an iteration of T.Parallel, None where a block
     writes as one; world: None where it is not known, as of atomics. operands: the cells that it was made of, of each
-    group one: `terms` of them are summed over.
+    group one: `terms` of them are summed over. combines: it is an atomic, whose value is not what it leaves.
     """
 
     number: int
@@ -62,6 +62,7 @@ class FoundWrite:
     origin: Origin
     sources: tuple[Query, ...]
     terms: int = 0
+    combines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Tracing:
 
 
 class Tracer(Observer):
-    """Watches all memory of a machine for queries. found: the latest answer to each."""
+    """Watches all memory of a machine for queries. found: the latest answer to each; values: what the reads found."""
 
     def __init__(self, machine: Machine, queries: Sequence[Query]) -> None:
         self._machine = machine
@@ -131,6 +132,7 @@ class Tracer(Observer):
         for query in queries:
             self._queries.setdefault(query.cell.root, []).append(query)
         self.found: dict[Query, FoundWrite] = {}
+        self.values: dict[Query, Value] = {}
         self.worlds: set[int] = set()  # that wrote a cell which is sought, where it is known
         self._frame: Frame | None = None
         self._behalf: Origin | None = None
@@ -140,6 +142,7 @@ class Tracer(Observer):
         self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
         self._explained: _Explained | None = None
         self._combined: tuple[Position, Mask | None] | None = None
+        self._combines = False  # the write that is looked at
 
     def allocated(self, root: int, memory: Cells | Pages) -> None:
         """Watch an allocation."""
@@ -171,8 +174,11 @@ class Tracer(Observer):
         return TracedCell(self._roots[id(memory)], int(position))
 
     def taken(self, memory: Cells | Pages, position: Position) -> None:
-        """Note a read."""
+        """Note a read, and what it finds where a query asks."""
         self._number += 1
+        for query in self._queries.get(self._roots[id(memory)], ()):
+            if query.before == self._number:
+                self.values[query] = memory.flat[query.cell.position]
         self._reads.append(_Read(memory, position, self._number, self._machine.state.at))
 
     def strayed(self, outside: Mask | None) -> None:
@@ -183,12 +189,16 @@ class Tracer(Observer):
     def put(self, memory: Cells | Pages, position: Position, value: Value, mask: Mask | None) -> None:
         """Note a write, and answer the queries of its cells."""
         self._number += 1
+        self._combines = False
         if self._combined is not None:
             position, mask = self._combined
             self._combined, value = None, 0
+            self._combines = True
         reads, explained, self._reads, self._explained = self._reads, self._explained, [], None
-        left = self._left.get(id(position))
         origin = self._origin()
+        left = self._left.get(id(position))
+        if not isinstance(position, np.ndarray) and isinstance(origin.stmt, Store):
+            left = None  # a number is the same object wherever it stands: only what waits may be where a copy arrives
         if left is not None and left[2].stmt is not origin.stmt:  # a copy arrives where another statement waits for it
             origin = left[2]
         if left is not None and not reads:
@@ -256,6 +266,7 @@ class Tracer(Observer):
             origin,
             tuple(sources),
             0 if explained is not None and explained.line else terms,
+            self._combines,
         )
 
     def _term(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read]) -> list[Query]:
@@ -293,8 +304,9 @@ class Tracer(Observer):
         found: dict[Query, None] = {}
         for read in reads:
             where = np.asarray(read.memory.flat_position(read.position))
-            outside = np.zeros(1, bool) if read.outside is None else read.outside
-            gone = _matching(np.broadcast_to(outside, where.shape), index, shape)
+            outside = np.zeros(1, bool) if read.outside is None else np.asarray(read.outside)
+            where, outside = np.broadcast_arrays(where, outside)
+            gone = _matching(outside, index, shape)
             for position, is_gone in zip(_matching(where, index, shape), gone, strict=True):
                 if not is_gone:
                     found[Query(self.cell(read.memory, position), read.number)] = None

@@ -32,12 +32,13 @@ def refuted(snapshot: Snapshot) -> list[Claim]:
     ("name", "checkpoint", "pass_name"),
     [
         ("short_wait-0.1.9", "tile-ops", ""),
-        ("loop-0.1.15", "lower-tile-op", "tl.LowerTileOp"),
-        ("sums-0.1.9", "vectorize-loop", "tl.VectorizeLoop"),
+        ("loop-0.1.15", "lower-tile-op", "tl.LayoutInference"),
+        ("sums-0.1.9", "vectorize-loop", ""),
         ("store-0.1.7.post3", "lower-tile-op", "tl.LowerTileOp"),
     ],
 )
 def test_the_pass_is_named(name: str, checkpoint: str, pass_name: str) -> None:
+    """It is where it is the only one between two checkpoints."""
     (claim,) = refuted(saved(name))
     assert claim.finding is not None
     assert (claim.finding.checkpoint, claim.finding.pass_name, claim.finding.skipped) == (checkpoint, pass_name, ())
@@ -88,5 +89,5 @@ def test_what_cannot_be_executed_is_passed_over_and_named() -> None:
     made = {"type-cast": replace(lowered, body=rebuild(lowered.body, strange))}
     (claim,) = refuted(replace(snapshot, checkpoints={**snapshot.checkpoints, **made}))
     assert claim.finding is not None
-    words = "at vectorize-loop, after tl.VectorizeLoop; not executed: type-cast (a_call_of_tomorrow)"
+    words = "at vectorize-loop; not executed: type-cast (a_call_of_tomorrow)"
     assert claim.finding.place == words

@@ -12,6 +12,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
+from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.origins import origin_in_words
 from tlcheck.verdicts.results import read_snapshot
 
@@ -62,4 +63,66 @@ def test_elements_that_are_never_stored_are_counted() -> None:
     assert (found.kind, found.access.index, found.count) == ("unwritten", (100,), 156)
     told = origin_in_words(snapshot, found)
     assert told.line == 63
-    assert told.words == "C[100] is never stored, which the source does at line 63, nor are 155 other elements"
+    assert told.words == (
+        "C[100] is never stored, which the source does at line 63, nor are 155 other elements: "
+        "its store stands in `if tx < 100` (TIR line 7)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "buffer", "line", "other"),
+    [
+        ("sums-0.1.9", "early", "O", 0, 0),  # of a release whose snapshot has no lines
+        ("moved-0.1.15", "early", "row", 380, 383),
+        ("nested-0.1.15", "overwritten", "c", 259, 0),
+        ("skipped-0.1.15", "unwritten", "c", 214, 208),
+        ("merged-0.1.12", "unguarded", "B", 57, 53),
+        ("neighbour-0.1.12", "other-index", "a", 193, 193),
+        ("lower-0.1.12", "other-index", "s", 130, 129),
+        ("batched-0.1.15", "incomplete", "r", 545, 544),
+        ("safe-0.1.12", "other-value", "s", 115, 0),
+    ],
+)
+def test_the_first_access_that_differs_is_named_with_its_lines(
+    name: str, kind: str, buffer: str, line: int, other: int
+) -> None:
+    snapshot = read_snapshot(WRONG / f"{name}.snapshot.json")
+    found = origin(snapshot)
+    assert found is not None
+    told = origin_in_words(snapshot, found)
+    assert (told.kind, told.buffers[0], told.line, told.other_line) == (kind, buffer, line, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("skipped-0.1.15", "its store stands in `if 0 < bx` (TIR line 21)"),
+        ("nested-0.1.15", "in step 1 of the loop `_`, before which the source stores it once"),
+        ("neighbour-0.1.12", "a[1] is read at line 193 (thread 1, TIR line 8) where the source reads a[2]"),
+    ],
+)
+def test_what_differs_is_said(name: str, words: str) -> None:
+    snapshot = read_snapshot(WRONG / f"{name}.snapshot.json")
+    found = origin(snapshot)
+    assert found is not None
+    assert words in origin_in_words(snapshot, found).words
+
+
+def test_a_read_that_nothing_orders_is_told_as_that() -> None:
+    """The second tile lands before the first is read: that it is another tile follows from the order."""
+    snapshot = read_snapshot(WRONG / "replaced-0.1.15.snapshot.json")
+    execution = execute(snapshot, Request())
+    output = next(o for o in execution.outputs if o.difference is not None)
+    assert output.difference is not None
+    found = origin_of(snapshot, Request(), output.name, output.difference, execution.races)
+    assert found is not None
+    assert (found.kind, found.access.buffer) == ("unordered", "s")
+    blind = origin_of(snapshot, Request(), output.name, output.difference)
+    assert blind is not None
+    assert blind.kind == "other-index"
+
+
+@pytest.mark.parametrize("name", ["wait-0.1.9", "replaced-0.1.15", "store-0.1.7.post3"])
+def test_one_cause_is_one_finding(name: str) -> None:
+    claims = verdicts_of(read_snapshot(WRONG / f"{name}.snapshot.json"), Request()).claims
+    assert [claim.verdict for claim in claims if not claim.is_clean] == ["refuted"]

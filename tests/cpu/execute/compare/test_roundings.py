@@ -33,6 +33,9 @@ def test_a_value_that_is_rounded_on_its_way() -> None:
     assert claim.finding is not None
     assert claim.finding.rule == "TLO001"
     assert claim.finding.what == "C is rounded by more than what is written"
+    assert claim.finding.origin is not None
+    assert claim.finding.origin.kind == "rounded"
+    assert "float8" in claim.finding.origin.words
     witness = claim.finding.witness
     assert isinstance(witness, Element)
     assert witness.inputs.startswith("random inputs of seed 1, floats in their own types; ")

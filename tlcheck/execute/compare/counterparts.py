@@ -1,0 +1,176 @@
+"""Which statements of the source a lowered statement does: those that read and write buffers of the same names.
+
+Copies through buffers that the source does not have, and operands in registers of their own, hide what a statement
+does: then nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tlcheck.program.roles import READ, WRITE, accesses
+from tlcheck.signatures.calls import library_name
+from tlcheck.snapshot.ir import Alloc, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.walk import children, expressions, postorder, statements
+
+_DESCRIPTOR = "_desc"  # what the name of a TMA descriptor adds to that of its tensor
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBuffers:
+    """The buffers that a statement writes and those that it reads; constant: what it stores, if that is a number."""
+
+    writes: frozenset[str]
+    reads: frozenset[str]
+    constant: float | None = None
+
+
+class Counterparts:
+    """The statements of a kernel's source, by what they read and write."""
+
+    def __init__(self, source: Function, lowered: Function) -> None:
+        self._called = _called(source)
+        self._lowered_called = _called(lowered) | self._called
+        self.names = frozenset(self._called.values())
+        self.shared = frozenset(
+            stmt.buffer.name
+            for stmt in statements(source.body)
+            if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
+        )
+        parameters = {buffer.name for buffer in source.buffers}
+        self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in _called(lowered)) | parameters
+        self._lowered = lowered
+        self._found: list[tuple[Stmt, NamedBuffers]] = []
+        self._places: dict[int, int] = {}
+        self._guarded: set[int] = set()
+        self._loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(source.body)}
+        self._lowered_loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(lowered.body)}
+        self._known_loops = frozenset(
+            str(stmt.var.value) for stmt in statements(source.body) if isinstance(stmt, For) and stmt.kind == "serial"
+        )
+        for place, (stmt, around) in enumerate(_with_surroundings(source.body)):
+            self._places[id(stmt)] = place
+            if _guards(around):
+                self._guarded.add(id(stmt))
+            names = self.names_of(stmt, self._called)
+            if names.writes:
+                self._found.append((stmt, names))
+        self.reducers = {
+            name: stmt
+            for stmt, names in self._found
+            if any(_is_call(e.op, str(e.value), "finalize_reducer") for e in postorder(expressions(stmt)))
+            for name in names.writes
+        }
+
+    def names_of(self, stmt: Stmt, called: dict[str, str]) -> NamedBuffers:
+        """The buffers of the source that a statement itself reads and writes."""
+        writes: set[str] = set()
+        reads: set[str] = set()
+        constant = None
+        if isinstance(stmt, Store):
+            writes.add(called.get(str(stmt.buffer.data.value), stmt.buffer.name))
+            value = stmt.value.args[0] if stmt.value.op == "broadcast" and stmt.value.args else stmt.value
+            constant = float(value.value) if isinstance(value.value, (int, float)) and not value.args else None
+        if isinstance(stmt, (For, If, While)):
+            return NamedBuffers(frozenset(), frozenset())
+        for root in expressions(stmt):
+            for data, mode in accesses(root):
+                name = str(data.value).removesuffix(_DESCRIPTOR)
+                name = called.get(name, name)
+                writes |= {name} if mode & WRITE else set()
+                reads |= {name} if mode & READ else set()
+            for e in postorder([root]):
+                name = str(e.value).removesuffix(_DESCRIPTOR)
+                if e.op == "var" and name != str(e.value) and name in self.names:  # a bulk copy by a tensor map
+                    (reads if self._reads_tensor(root) else writes).add(name)
+        return NamedBuffers(frozenset(writes & self.names), frozenset(reads & self.names), constant)
+
+    def _reads_tensor(self, root: Expr) -> bool:
+        return not any(part in str(root.value) for part in ("store", "reduce"))
+
+    def accessed(self, stmt: Stmt | None) -> NamedBuffers:
+        """The buffers of the source that a lowered statement reads and writes."""
+        return NamedBuffers(frozenset(), frozenset()) if stmt is None else self.names_of(stmt, self._lowered_called)
+
+    def name(self, called: str) -> str:
+        """The source's name of a buffer that a level calls so; a view has that of its buffer."""
+        return self._called.get(called, called)
+
+    def of(self, stmt: Stmt | None) -> tuple[Stmt, ...]:
+        """The statements of the source that a lowered statement may do; none where that is not known."""
+        if stmt is None:
+            return ()
+        own = self.names_of(stmt, self._lowered_called)
+        loops = self._lowered_loops.get(id(stmt), frozenset()) & self._known_loops  # a pipeline takes steps out of one
+        found = [other for other, names in self._found if _alike(own, names) and loops <= self._loops[id(other)]]
+        lines = [other for other in found if stmt.line and other.line == stmt.line]
+        return tuple(lines or found)
+
+    def only(self, stmt: Stmt | None) -> Stmt | None:
+        """The one statement of the source that a lowered statement does; None where that is not known."""
+        found = self.of(stmt)
+        return found[0] if len(found) == 1 else None
+
+    def is_before(self, one: Stmt, other: Stmt) -> bool:
+        """Whether a statement of the source stands before another."""
+        return self._places.get(id(one), 0) < self._places.get(id(other), 0)
+
+    def is_guarded(self, stmt: Stmt) -> bool:
+        """Whether a statement of the source stands in an `if`."""
+        return id(stmt) in self._guarded
+
+    def writers(self, name: str) -> list[Stmt]:
+        """The statements of the source that write a buffer."""
+        return [stmt for stmt, names in self._found if name in names.writes]
+
+    def guard(self, source: Stmt) -> If | None:
+        """The condition of the lowered kernel around all that does a statement of the source, if that has none."""
+        if self.is_guarded(source):
+            return None
+        found = [_guards(around) for stmt, around in _with_surroundings(self._lowered.body) if source in self.of(stmt)]
+        if not found or not all(found):
+            return None
+        shared = [guard for guard in found[0] if all(guard in others for others in found)]
+        return shared[0] if shared else None
+
+
+def _alike(lowered: NamedBuffers, source: NamedBuffers) -> bool:
+    """Whether both write the same and read the same others; what is added to may count as read or not."""
+    if not lowered.writes or lowered.writes != source.writes:
+        return False
+    if None not in (lowered.constant, source.constant) and lowered.constant != source.constant:
+        return False
+    others = lowered.reads - lowered.writes == source.reads - source.writes
+    return others and bool(lowered.reads) == bool(source.reads)
+
+
+def _called(function: Function) -> dict[str, str]:
+    """The names of buffers, by the names of their pointers."""
+    found = {str(buffer.data.value): buffer.name for buffer in function.buffers}
+    for stmt in statements(function.body):
+        if isinstance(stmt, Alloc):
+            found[str(stmt.buffer.data.value)] = stmt.buffer.name
+    return found
+
+
+def _is_call(op: str, value: str, name: str) -> bool:
+    return op == "call" and library_name(value).endswith(name)
+
+
+def _with_surroundings(root: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
+    """Every statement with the conditions and loops around it, in program order."""
+    stack: list[tuple[Stmt, tuple[Stmt, ...]]] = [(root, ())]
+    while stack:
+        stmt, around = stack.pop()
+        yield stmt, around
+        inside = (*around, stmt) if isinstance(stmt, (If, For)) else around
+        stack.extend((part, inside) for part in reversed(children(stmt)))
+
+
+def _guards(around: tuple[Stmt, ...]) -> list[If]:
+    return [stmt for stmt in around if isinstance(stmt, If)]
+
+
+def _loops(around: tuple[Stmt, ...]) -> frozenset[str]:
+    return frozenset(str(stmt.var.value) for stmt in around if isinstance(stmt, For) and stmt.kind == "serial")

@@ -1,0 +1,232 @@
+"""Down from a wrong element to the first access that differs: both trees of writes are followed side by side.
+
+A pair of steps, one of each level, is the same element with different values. Where one operand of each differs, that
+pair is next. Where the writes, the inputs or the operation differ, it is the origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.execute.compare.provenance import TracedStep
+from tlcheck.execute.compare.steps import buffer_of, equal, loops_of, unlike
+from tlcheck.snapshot.ir import If, Stmt
+
+PartingKind = Literal[
+    "unwritten",
+    "early",
+    "unordered",
+    "overwritten",
+    "unguarded",
+    "other-index",
+    "other-operand",
+    "other-value",
+    "computed",
+]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where both trees part. lowered, source: the two steps; reader: the lowered step that reads the first one, None
+    where it is the output itself; source_reader: of the source.
+
+    guard: the condition that keeps the lowered kernel from the source's write. again: a step of a loop in which the
+    lowered kernel makes once more a write that the source makes before the loop. stmt: the statement of the source that
+    the lowered write does, where that is another one.
+    """
+
+    kind: PartingKind
+    lowered: TracedStep
+    source: TracedStep
+    reader: TracedStep | None = None
+    source_reader: TracedStep | None = None
+    guard: If | None = None
+    again: tuple[str, int] | None = None
+    stmt: Stmt | None = None
+
+
+class Descent:
+    """Follows two trees of one kernel.
+
+    copied: of each buffer, where elements of tensors are copied to. writes_last: says of a lowered step which statement
+    writes its cell last of all. racing: the ids of lowered statements of which nothing orders two.
+    """
+
+    def __init__(
+        self,
+        counterparts: Counterparts,
+        copied: Mapping[str, Mapping[tuple[str, str], str]],
+        writes_last: Callable[[TracedStep], Stmt | None],
+        racing: Collection[tuple[int, int]] = (),
+    ) -> None:
+        self._counterparts, self._copied, self._writes_last = counterparts, copied, writes_last
+        self._racing = racing
+
+    def parting(
+        self,
+        source: TracedStep,
+        lowered: TracedStep,
+        reader: TracedStep | None = None,
+        source_reader: TracedStep | None = None,
+    ) -> Parting | None:
+        """Where two steps that differ part; None where that cannot be told."""
+        source = self._behind(source, self._counterparts.lowered_names)
+        lowered = self._behind(lowered, self._counterparts.names)
+        by = reader, source_reader
+        if lowered.origin is None:
+            return self._unmade(source, lowered, *by)
+        if reader is not None and self._is_racing(reader, lowered):
+            return Parting("unordered", lowered, source, *by)
+        if source.origin is None:
+            return Parting("overwritten", lowered, source, *by) if source.input else None
+        if (
+            reader is not None
+            and self._name(source) in self._counterparts.reducers
+            and self._name(reader) != self._name(source)
+        ):
+            return Parting("computed", lowered, source, *by)
+        again = self._again(source, lowered)
+        if again is not None:
+            step, own, loop = again
+            return Parting("overwritten", step, own, lowered, source, again=loop)
+        other = self._counterparts.only(lowered.origin.stmt)
+        if other is not None and source.origin.stmt is not None and other is not source.origin.stmt:
+            return self._by_other_statements(source, lowered, other, *by)
+        return self._of_operands(source, lowered)
+
+    def _behind(self, step: TracedStep, known: frozenset[str]) -> TracedStep:
+        """The step behind copies through buffers that the other level does not have."""
+        while step.origin is not None and self._name(step) not in known:
+            same = [source for source in step.sources if equal(source.value, step.value) and not source.input]
+            if len(same) != 1:
+                break
+            step = same[0]
+        return step
+
+    def _is_racing(self, reader: TracedStep, lowered: TracedStep) -> bool:
+        """Whether nothing orders a read and the write that it sees."""
+        if reader.origin is None or lowered.origin is None:
+            return False
+        pair = id(reader.origin.stmt), id(lowered.origin.stmt)
+        return pair in self._racing or pair[::-1] in self._racing
+
+    def _name(self, step: TracedStep) -> str:
+        return self._counterparts.name(buffer_of(step))
+
+    def _unmade(
+        self, source: TracedStep, lowered: TracedStep, reader: TracedStep | None, source_reader: TracedStep | None
+    ) -> Parting | None:
+        """An element that the lowered kernel never writes."""
+        if source.origin is not None:
+            stmt = source.origin.stmt
+            guard = None if stmt is None else self._counterparts.guard(stmt)
+            return Parting("unwritten", lowered, source, reader, source_reader, guard)
+        if source.input and lowered.input and reader is not None:
+            if source.element == lowered.element:
+                return None  # an earlier kernel wrote it
+            same = self._name(source) == self._name(lowered)
+            return Parting("other-index" if same else "other-operand", lowered, source, reader, source_reader)
+        return None
+
+    def _again(self, source: TracedStep, lowered: TracedStep) -> tuple[TracedStep, TracedStep, tuple[str, int]] | None:
+        """A write among the operands that comes again in a later step of a loop of the source."""
+        known = {name for name, _ in loops_of(source)}
+        for step in lowered.sources:
+            for own in source.sources:
+                outer = {name for name, _ in loops_of(own)}
+                loop = next((one for one in loops_of(step) if one[0] in known - outer and one[1]), None)
+                if loop is not None and own.origin is not None and equal(own.value, step.value):
+                    return step, own, loop
+        return None
+
+    def _by_other_statements(
+        self,
+        source: TracedStep,
+        lowered: TracedStep,
+        other: Stmt,
+        reader: TracedStep | None,
+        source_reader: TracedStep | None,
+    ) -> Parting | None:
+        """The lowered write that stands is that of another statement of the source than in the source."""
+        assert source.origin is not None
+        assert source.origin.stmt is not None
+        own, by = source.origin.stmt, (reader, source_reader)
+        if self._counterparts.is_before(other, own):
+            is_late = own in self._counterparts.of(self._writes_last(lowered))
+            guard = None if is_late else self._counterparts.guard(own)
+            return Parting("early" if is_late else "unwritten", lowered, source, *by, guard)
+        kind: PartingKind = "unguarded" if self._counterparts.is_guarded(other) else "other-index"
+        return Parting(kind, lowered, source, None, None, stmt=other)
+
+    def _of_operands(self, source: TracedStep, lowered: TracedStep) -> Parting | None:
+        ours, theirs = unlike(lowered, source), unlike(source, lowered)
+        if lowered.products and source.products:
+            return self._of_products(source, lowered)
+        pairs = list(_by_name(theirs, ours))
+        chosen = next((pair for pair in pairs if not pair[1].input), None) or next(iter(pairs), None)
+        if chosen is None and len(ours) == len(theirs) == 1:
+            chosen = theirs[0], ours[0]
+        is_certain = len(ours) == len(theirs) or (chosen is not None and chosen[0].input and chosen[1].input)
+        if chosen is None or not is_certain:
+            return Parting("computed" if ours or theirs else "other-value", lowered, source)
+        own, step = chosen
+        if (moved := self._moved(own, step)) is not None:
+            return Parting("other-index", moved, own, lowered, source)
+        return self.parting(own, step, lowered, source)
+
+    def _moved(self, source: TracedStep, lowered: TracedStep) -> TracedStep | None:
+        """The element that a lowered operand is, if it is another one of the buffer: what was copied to that."""
+        name = self._name(source)
+        leaf = next((s for s in lowered.sources if s.input and equal(s.value, lowered.value)), None)
+        if leaf is None or self._name(lowered) != name:
+            return None
+        there = self._copied.get(name, {}).get((buffer_of(leaf), index_in(leaf)))
+        if there is None or there == index_in(source):
+            return None
+        return TracedStep(f"{name}[{there}]", lowered.value, lowered.origin, lowered.lane)
+
+    def _of_products(self, source: TracedStep, lowered: TracedStep) -> Parting | None:
+        """Sums of products of rows and columns: the rows and columns are told by one term of each."""
+        own = {buffer_of(leaf): leaf for leaf in leaves(source) if leaf.input}
+        got = {buffer_of(leaf): leaf for leaf in leaves(lowered) if leaf.input}
+        changes = {name: list(_changes(own[name], got[name])) for name in own.keys() & got.keys()}
+        for name, changed in changes.items():
+            others = [pair for other, pairs in changes.items() if other != name for _, pair in pairs]
+            moved = [axis for axis, pair in changed if pair not in others]  # what both have is the term's
+            if moved:
+                indices = index_in(own[name]).split(", ")
+                for axis in moved:
+                    indices[axis] = index_in(got[name]).split(", ")[axis]
+                step = replace(got[name], element=f"{name}[{', '.join(indices)}]")
+                return Parting("other-index", step, own[name], lowered, source)
+        return Parting("computed", lowered, source)
+
+
+def index_in(step: TracedStep) -> str:
+    """`3, 17`: the index of a step."""
+    return step.element.partition("[")[2].rstrip("]")
+
+
+def leaves(step: TracedStep) -> Iterator[TracedStep]:
+    """What a step is made of in the end."""
+    if not step.sources:
+        yield step
+    for source in step.sources:
+        yield from leaves(source)
+
+
+def _by_name(source: list[TracedStep], lowered: list[TracedStep]) -> Iterator[tuple[TracedStep, TracedStep]]:
+    """Operands of one buffer, if each level has one of it."""
+    for own in source:
+        same = [step for step in lowered if buffer_of(step) == buffer_of(own)]
+        if len(same) == 1 and sum(buffer_of(step) == buffer_of(own) for step in source) == 1:
+            yield own, same[0]
+
+
+def _changes(source: TracedStep, lowered: TracedStep) -> Iterator[tuple[int, tuple[str, str]]]:
+    """The axes in which two elements differ, with both indices."""
+    own, got = index_in(source).split(", "), index_in(lowered).split(", ")
+    yield from ((axis, pair) for axis, pair in enumerate(zip(own, got, strict=False)) if pair[0] != pair[1])

@@ -1,0 +1,43 @@
+"""Steps of two traces compared."""
+
+from __future__ import annotations
+
+from tlcheck.execute.compare.outcome import RELATIVE
+from tlcheck.execute.compare.provenance import TracedStep
+
+
+def loops_of(step: TracedStep) -> tuple[tuple[str, int], ...]:
+    """The loops around a step's write, with the values of their variables."""
+    return step.origin.loops if step.origin is not None else ()
+
+
+def unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
+    """The sources of a step that have another value than all of the other's, each of which has but one equal.
+
+    What is of one buffer is equal to that alone: small numbers occur in several.
+    """
+    left, found = list(other.sources), []
+    names = {buffer_of(source) for source in other.sources}
+    for own in step.sources:
+        name = buffer_of(own)
+        alike = (place for place, source in enumerate(left) if name not in names or buffer_of(source) == name)
+        match = next((place for place in alike if equal(own.value, left[place].value)), None)
+        if match is None:
+            found.append(own)
+        else:
+            left.pop(match)
+    return found
+
+
+def buffer_of(step: TracedStep) -> str:
+    """The buffer of a step."""
+    return step.element.partition("[")[0]
+
+
+def equal(one: str, other: str) -> bool:
+    """Whether two values, as steps say them, are the same but for rounding."""
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return one == other
+    return a == b or abs(a - b) <= RELATIVE * abs(a)
