@@ -37,7 +37,7 @@ class TracedRun:
     """One element of one case. agree: whether it is the same as written and as lowered. block: that wrote it.
 
     seed, inputs: what it was executed on: `the case's` or `random` inputs of this seed. early: with asynchronous copies
-    as early as they may be.
+    as early as they may be. origin: the first access that differs, in words; empty where that is not known.
     """
 
     case: str
@@ -52,6 +52,7 @@ class TracedRun:
     agree: bool
     written: TracedElement
     lowered: TracedElement
+    origin: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from rich.text import Text
 
 from tlcheck import __version__
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.trace import Traced, equal
+from tlcheck.execute.compare.steps import equal
+from tlcheck.execute.compare.trace import Traced
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.lower.runs import Run
 from tlcheck.report.check_json import as_json
@@ -20,12 +22,25 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.steps import MARK, TracedLines, operation
 
 
-def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> None:
-    """Both trees, side by side where there is room for it."""
+@dataclass(frozen=True)
+class Shown:
+    """A traced element of a run. origin: where it begins, in words; empty where that is not known."""
+
+    run: Run
+    snapshot: Snapshot
+    traced: Traced
+    origin: str = ""
+
+
+def write(console: Console, shown_run: Shown) -> None:
+    """The origin, then both trees, side by side where there is room for it."""
+    run, snapshot, traced = shown_run.run, shown_run.snapshot, shown_run.traced
     shown = TracedLines(snapshot, traced, _lines(snapshot.file))
     block = ", ".join(map(str, traced.block))
     head = f"{run.case} {run.target} {run.tilelang}: block ({block}), {traced.inputs} inputs of seed {traced.seed}"
     head += ", copies as early as they may be" if traced.early else ""
+    if shown_run.origin:
+        console.print(Text(shown_run.origin, "bold red"), soft_wrap=True, highlight=False)
     console.print(Text(head, "bold"), soft_wrap=True)
     if len(traced.sharing) > 1:
         console.print(Text(f"  {_shared(traced)}"), soft_wrap=True, highlight=False)
@@ -64,9 +79,9 @@ def _print(console: Console, line: str) -> None:
     console.print(Text(line, "bold red" if MARK in line else ""), soft_wrap=True, highlight=False)
 
 
-def render_json(found: Sequence[tuple[Run, Snapshot, Traced]], exit_code: int) -> str:
+def render_json(found: Sequence[Shown], exit_code: int) -> str:
     """The report for programs, with a newline at its end."""
-    runs = tuple(_report(run, snapshot, traced) for run, snapshot, traced in found)
+    runs = tuple(map(_report, found))
     return as_json(TraceReport(SCHEMA, __version__, exit_code, runs))
 
 
@@ -88,7 +103,8 @@ def _element(shown: TracedLines, step: TracedStep, level: str) -> TracedElement:
     )
 
 
-def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
+def _report(one: Shown) -> TracedRun:
+    run, snapshot, traced = one.run, one.snapshot, one.traced
     shown = TracedLines(snapshot, traced, _lines(snapshot.file))
     return TracedRun(
         case=run.case,
@@ -103,6 +119,7 @@ def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
         early=traced.early,
         written=_element(shown, traced.source, SOURCE),
         lowered=_element(shown, traced.lowered, LOWERED),
+        origin=one.origin,
     )
 
 
