@@ -77,7 +77,7 @@ def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
 
 def _refuted(after: LoweredSide) -> Iterator[Outcome]:
     """What is wrong in a kernel that was not there before."""
-    return (outcome for outcome in verdict_outcomes((), after.claims) if outcome.klass == "wrong")
+    return (outcome for outcome in verdict_outcomes((), after.claims) if outcome.klass in ("wrong", "hazard"))
 
 
 def _failures(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:

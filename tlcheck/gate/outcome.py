@@ -22,6 +22,7 @@ from tlcheck.worker.protocol import Failure
 # From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
 CLASSES: Mapping[str, str] = {
     "wrong": "a claim is refuted that was not, or a kernel fails on the device, or its reference, that did not",
+    "hazard": "an order is refuted that was not, by a rule of the manual alone: no value was wrong",
     "weaker": "a claim is undecided that was proved or agreed, or the file is traced to a kernel with other outputs",
     "broken": "a kernel no longer imports, builds, lowers, compiles or runs",
     "sync-risk": "a barrier, wait or fence is gone, and the order of the accesses there is not decided",
@@ -31,7 +32,7 @@ CLASSES: Mapping[str, str] = {
     "fails-in-both": "a kernel fails with both toolchains",
     "same": "no difference was found",
 }
-DEFAULT_FAILING = ("wrong", "weaker", "broken", "sync-risk")
+DEFAULT_FAILING = ("wrong", "hazard", "weaker", "broken", "sync-risk")
 SAME, FAILS_IN_BOTH = "same", "fails-in-both"
 
 

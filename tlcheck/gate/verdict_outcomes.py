@@ -85,7 +85,8 @@ def _refuted(old: Claim | None, new: Claim, was: str) -> Outcome | None:
         return _outcome("changed", finding.rule, was, f"{finding.rule} {finding.name}", new, words)
     expected = "; the case expects it of this release" if new.excuse is not None else ""
     words = f"{finding.what} ({finding.rule} {finding.name}, at {finding.checkpoint}); {_was(old)}{expected}"
-    return _outcome("wrong", finding.rule, was, f"{finding.rule} {finding.name}", new, words)
+    klass = "hazard" if finding.weight == "hazard" else "wrong"
+    return _outcome(klass, finding.rule, was, f"{finding.rule} {finding.name}", new, words)
 
 
 def _gone(old: Claim) -> Outcome:
@@ -110,5 +111,5 @@ def _outcome(klass: str, kind: str, before: str, after: str, claim: Claim, words
         claim.buffer,
         claim.source.line,
         detail,
-        claim.finding if klass == "wrong" else None,
+        claim.finding if klass in ("wrong", "hazard") else None,
     )

@@ -15,10 +15,11 @@ from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
-State = Literal["fine", "wrong", "broken", "undecided", "absent"]
+State = Literal["fine", "wrong", "hazard", "broken", "undecided", "absent"]
 STATES: Mapping[State, str] = {
     "fine": "what was judged is as written",
     "wrong": "something is refuted",
+    "hazard": "a rule of the manual is broken, and no value was wrong",
     "broken": "it does not lower, or could not be checked",
     "undecided": "nothing is refuted, and not everything is decided",
     "absent": "there is no such kernel",
@@ -55,6 +56,11 @@ class Cell:
             return f"{self.failure.phase}: {self.failure.message}"
         worst = next((c for c in self.claims if c.verdict == REFUTED), next(iter(self.claims), None))
         return worst.words if worst is not None else ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is refuted."""
+        return self.state in ("wrong", "hazard")
 
     @property
     def is_silent(self) -> bool:
@@ -99,8 +105,9 @@ def _state(claims: Sequence[Claim]) -> State:
     """A kernel of which nothing is claimed is not fine: nobody has looked at anything. A fault of the source is no
     release's.
     """
-    if any(claim.blames_compiler for claim in claims):
-        return "wrong"
+    weights = {claim.finding.weight for claim in claims if claim.blames_compiler and claim.finding is not None}
+    if weights:
+        return "wrong" if "error" in weights else "hazard"
     return "fine" if claims and all(claim.is_clean for claim in claims) else "undecided"
 
 

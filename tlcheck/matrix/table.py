@@ -37,12 +37,12 @@ class MatrixRow:
     @property
     def first_wrong(self) -> str | None:
         """The first toolchain that has it wrong."""
-        return next((cell.toolchain for cell in self.cells if cell.state == "wrong"), None)
+        return next((cell.toolchain for cell in self.cells if cell.is_wrong), None)
 
     @property
     def right_again(self) -> str | None:
         """The first toolchain that is fine, of those after the last wrong one."""
-        wrong = [place for place, cell in enumerate(self.cells) if cell.state == "wrong"]
+        wrong = [place for place, cell in enumerate(self.cells) if cell.is_wrong]
         later = self.cells[wrong[-1] + 1 :] if wrong else ()
         return next((cell.toolchain for cell in later if cell.state == "fine"), None)
 
@@ -69,14 +69,14 @@ class Matrix:
 
     def is_supported(self, column: Column) -> bool:
         """Whether every kernel lowers with this toolchain, and nothing is refuted."""
-        return not {"wrong", "broken"} & set(self.states(column))
+        return not {"wrong", "hazard", "broken"} & set(self.states(column))
 
     @property
     def exit_code(self) -> int:
         """The exit code of all cells. One of which nothing is decided is not checked."""
         cells = [cell for row in self.rows for cell in row.cells]
         return exits.exit_code(
-            found=any(cell.state == "wrong" for cell in cells),
+            found=any(cell.is_wrong for cell in cells),
             unchecked=any(cell.state == "broken" or cell.is_silent for cell in cells),
         )
 

@@ -38,7 +38,7 @@ def told(row: MatrixRow) -> Iterator[tuple[State, str, str]]:
     """What is not fine in a row: state, toolchains and words; equal words of several toolchains once."""
     found: dict[tuple[State, str], list[str]] = {}
     for cell in row.cells:
-        if cell.state in ("wrong", "broken", "undecided"):
+        if cell.state in ("wrong", "hazard", "broken", "undecided"):
             found.setdefault((cell.state, _first_line(cell)), []).append(cell.toolchain)
     for (state, words), toolchains in found.items():
         yield state, ", ".join(toolchains), words

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tlcheck import exits, reasons
 from tlcheck.lower.runs import line_of
-from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
+from tlcheck.report.notices import ERROR, HAZARD, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.kernels import CheckedKernel
 from tlcheck.verdicts.problems import marked_lines, place_of, problem_of
@@ -27,7 +27,8 @@ def document_of(results: Sequence[Result], notes: Sequence[str], exit_code: int)
     subjects = tuple(_subject(result) for result in results)
     kinds = {page.id: page.title for page in pages()} | {kind.code: kind.title for kind in reasons.KINDS} | _OTHERS
     levels = {notice.level for subject in subjects for notice in subject.notices if not notice.accepted}
-    failed = exit_code not in (exits.CLEAN, exits.NOT_CHECKED) or (exit_code != exits.CLEAN and ERROR in levels)
+    is_wrong = bool(levels & {ERROR, HAZARD})
+    failed = exit_code not in (exits.CLEAN, exits.NOT_CHECKED) or (exit_code != exits.CLEAN and is_wrong)
     incomplete = exit_code != exits.CLEAN or WARNING in levels
     return Document("check", summary_in_words(results), subjects, tuple(notes), kinds, failed, incomplete)
 
@@ -67,7 +68,7 @@ def _refuted(result: Result, claim: Claim, finding: Finding) -> Notice:
     excuse = claim.excuse.reason if claim.excuse is not None else ""
     return Notice(
         finding.rule,
-        NOTE if excuse else ERROR,
+        NOTE if excuse else HAZARD if finding.weight == "hazard" else ERROR,
         f"{finding.title} [{problem.blamed}]",
         f"{problem.title}   {problem.blamed_for([result.run.target])}",
         problem.file,

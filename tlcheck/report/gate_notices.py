@@ -8,10 +8,10 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, LoweredPair, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.lower.runs import near
-from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
+from tlcheck.report.notices import ERROR, HAZARD, NOTE, WARNING, Document, Notice, Subject
 
 _SILENT = ("fixed", "same")
-_WARNINGS = ("wrong", "weaker", "broken", "sync-risk", "slower-risk")
+_WARNINGS = ("wrong", "hazard", "weaker", "broken", "sync-risk", "slower-risk")
 
 
 def document_of(gate: Gate) -> Document:
@@ -31,7 +31,8 @@ def _subject(gate: Gate, compared: LoweredPair) -> Subject:
 
 
 def _notice(gate: Gate, compared: LoweredPair, outcome: Outcome) -> Notice:
-    level = ERROR if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
+    failing = HAZARD if outcome.klass == "hazard" else ERROR
+    level = failing if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
     common = " -> ".join(dict.fromkeys(part for part in (outcome.before, outcome.after) if part))
     detail = f"witness: {outcome.finding.words}" if outcome.finding is not None else outcome.detail
     title = f"{outcome.kind}: {common}"

@@ -18,6 +18,7 @@ from tlcheck.verdicts.words import plural
 
 _STYLES = {
     "wrong": "bold red",
+    "hazard": "bold red",
     "weaker": "bold yellow",
     "broken": "bold red",
     "sync-risk": "bold yellow",
@@ -73,7 +74,7 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
         yield Text(f"      {explain_of(first.finding.rule)}")
         if compared.after is not None:
             yield Text(f"      {bisect_passes_of(compared.after.result.run)}")
-    elif group.klass in ("wrong", "broken", "fails-in-both"):
+    elif group.klass in ("wrong", "hazard", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])
     if group.kind != DEVICE:
         shown = device_evidence(compared for compared, _ in group.members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tlcheck.report.notices import Document, Told, cases_in_words, together
 
 _SHOWN = 10  # GitHub shows no more of a kind from one step
-_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+_COMMANDS = {"error": "error", "hazard": "warning", "warning": "warning", "note": "notice"}
 
 
 def render(document: Document) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from tlcheck.report.notices import ERROR, Document, Notice, Subject
+from tlcheck.report.notices import ERROR, HAZARD, Document, Notice, Subject
 
 
 def render(document: Document) -> str:
@@ -43,7 +43,7 @@ def _case(suite: ElementTree.Element, subject: Subject) -> None:
 
 
 def _errors(subject: Subject) -> list[Notice]:
-    return [notice for notice in subject.notices if notice.level == ERROR and not notice.accepted]
+    return [notice for notice in subject.notices if notice.level in (ERROR, HAZARD) and not notice.accepted]
 
 
 def _words(notice: Notice) -> str:

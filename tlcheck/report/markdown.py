@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from tlcheck.report.notices import ERROR, Document, Told, cases_in_words, together
+from tlcheck.report.notices import ERROR, HAZARD, Document, Told, cases_in_words, together
 
 LIMIT = 60_000  # characters: GitHub takes comments of up to 65,536
-_MARKS = {"error": ":x:", "warning": ":warning:", "note": ":information_source:"}
+_MARKS = {"error": ":x:", "hazard": ":x: hazard", "warning": ":warning:", "note": ":information_source:"}
 _MARKUP = re.compile(r"[\\`*_<>|#@\[\]&~]")
 _OPEN = 5  # kernels that are listed without folding
 
@@ -51,7 +51,7 @@ def _section(told: Told) -> str:
     head = f"{mark}**{notice.id}**: {inert(notice.title)}{accepted}"
     cases = [f"- `{case}`" for case in cases_in_words(told)]
     detail = []
-    if notice.level == ERROR:
+    if notice.level in (ERROR, HAZARD):
         place = f"{notice.file}:{notice.line}: " if notice.line else ""
         text = f"{place}{notice.message}\n{notice.detail}".strip().replace("```", "'''")
         detail = ["```text", *text.splitlines(), "```", ""]

@@ -12,6 +12,7 @@ from tlcheck.report.markdown import inert
 _MARKS: dict[State, str] = {
     "fine": ":white_check_mark:",
     "wrong": ":x: wrong",
+    "hazard": ":x: hazard",
     "broken": ":x: broken",
     "undecided": ":grey_question:",
     "absent": "",

@@ -15,11 +15,12 @@ from tlcheck.matrix.words import column_in_words, since_in_words, told, verdict_
 _STYLES: dict[State, str] = {
     "fine": "green",
     "wrong": "bold red",
+    "hazard": "red",
     "broken": "red",
     "undecided": "yellow",
     "absent": "dim",
 }
-_LETTERS: dict[State, str] = {"fine": ".", "wrong": "W", "broken": "B", "undecided": "?", "absent": "-"}
+_LETTERS: dict[State, str] = {"fine": ".", "wrong": "W", "hazard": "H", "broken": "B", "undecided": "?", "absent": "-"}
 
 
 def write(console: Console, found: Matrix) -> None:

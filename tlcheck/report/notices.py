@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+ERROR, HAZARD, WARNING, NOTE = "error", "hazard", "warning", "note"  # an error and a hazard fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def together(subjects: Sequence[Subject], *, apart: bool = False) -> list[Told]:
         for n in subject.notices:
             place = (n.file, str(n.line)) if apart else ()
             found.setdefault((n.level, n.id, n.title, n.accepted, *place), []).append((subject, n))
-    order = (ERROR, WARNING, NOTE)
+    order = (ERROR, HAZARD, WARNING, NOTE)
     told = [Told(members[0][1], tuple(members)) for members in found.values()]
     return sorted(told, key=lambda t: (bool(t.first.accepted), order.index(t.first.level), -len(t.members)))
 

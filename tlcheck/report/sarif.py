@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck import __version__
-from tlcheck.report.notices import Document, Notice, Subject
+from tlcheck.report.notices import HAZARD, WARNING, Document, Notice, Subject
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -37,7 +37,7 @@ def _result(subject: Subject, notice: Notice, rule: int) -> Mapping[str, Any]:
     result = {
         "ruleId": notice.id,
         "ruleIndex": rule,
-        "level": notice.level,
+        "level": WARNING if notice.level == HAZARD else notice.level,
         "message": {"text": "\n".join([f"{subject.words}: {notice.message}", *notice.detail.splitlines()])},
         "locations": [{"physicalLocation": _place(notice)}],
         "partialFingerprints": {"tlcheck/v1": _fingerprint(subject, notice)},

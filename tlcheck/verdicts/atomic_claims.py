@@ -4,7 +4,7 @@ reason).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck import reasons
@@ -24,6 +24,8 @@ from tlcheck.verdicts.claim import (
     UNDECIDED,
     Claim,
     Finding,
+    FindingOrigin,
+    OriginKind,
     Standing,
     Status,
     Verdict,
@@ -32,6 +34,7 @@ from tlcheck.verdicts.excerpts import excerpt, source_line
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.library import unmeasured
 from tlcheck.verdicts.rules.rule import Broken, Rule, rules
+from tlcheck.witness import Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,21 @@ def _problem(of: PreparedSnapshot) -> str:
     if not of.source and of.hides(of.reference):
         return "parts of the kernel were not understood, and there is no atomic in the rest"
     return ""
+
+
+_HAZARDS = ("TLA010",)  # the sums are right
+_KINDS: Mapping[str, OriginKind] = {
+    "TLA001": "other-index",
+    "TLA002": "illegal",
+    "TLA003": "other-operand",
+    "TLA004": "illegal",
+    "TLA005": "repeated",
+    "TLA006": "incomplete",
+    "TLA007": "illegal",
+    "TLA008": "other-index",
+    "TLA011": "other-index",
+    "TLA013": "illegal",
+}
 
 
 def _groups(sites: Sequence[Site]) -> list[tuple[Site, ...]]:
@@ -193,5 +211,15 @@ def _finding(of: PreparedSnapshot, broken: Sequence[tuple[Evidence, Rule, Broken
         pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
         layout=render_layout(layout) if layout is not None else "",
         excerpt=excerpt(snapshot, checkpoint, stmt),
+        origin=_origin(rule.id, evidence.match.source[0], buffer, witness),
         blame="author" if first.own else "compiler",
+        weight="hazard" if rule.id in _HAZARDS else "error",
     )
+
+
+def _origin(rule: str, site: Site, buffer: str, witness: Witness) -> FindingOrigin:
+    """The atomic itself, and the lane or the addition that shows it."""
+    line = site.placed.stmt.line
+    at = f" at line {line}" if line else ""
+    words = f"the atomic of {buffer}{at}: {witness.words(buffer)}"
+    return FindingOrigin(_KINDS.get(rule, "other-value"), line, 0, (buffer,), words)

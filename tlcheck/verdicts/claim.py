@@ -5,7 +5,7 @@ Reports write these classes as they are: their fields are the fields of the JSON
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,6 +16,21 @@ Kind = Literal["atomic", "output", "order", "legality", "source"]
 Verdict = Literal["proved", "agreed", "refuted", "undecided"]
 Basis = Literal["proof", "execution", "device"]
 Blame = Literal["compiler", "author"]
+Weight = Literal["error", "hazard"]
+OriginKind = Literal[
+    "overwritten",
+    "early",
+    "unwritten",
+    "unguarded",
+    "other-index",
+    "other-operand",
+    "repeated",
+    "incomplete",
+    "rounded",
+    "other-value",
+    "unordered",
+    "illegal",
+]
 Status = Literal["same", "different", "undecided"]
 
 _LETTERS: Mapping[str, Kind] = {"A": "atomic", "O": "output", "R": "order", "L": "legality", "S": "source"}
@@ -124,18 +139,22 @@ class Executed:
 class FindingOrigin:
     """The first access, in execution order, in which lowered differs from source.
 
-    kind: `overwritten` through another buffer's name; `early`: read while its copy is under way; `unwritten`: never
-    written; `other-index`: stored with another element's value; `repeated`: so many times the right value;
-    `other-value`: stored with a value that the source never has there. line: source line of the access, 0 if unknown.
-    other_line: of the other access. buffers: those that are concerned, first the one that is accessed. words: the
-    sentence.
+    kind: `overwritten`: by another buffer in the same memory, or by a write that comes once more; `early`: read while
+    its copy is under way, or before the write that it needs; `unwritten`: never written; `unguarded`: written where a
+    condition of the source does not hold; `other-index`: another element of the buffer; `other-operand`: an element of
+    another buffer; `repeated`: so many times the right value; `incomplete`: terms are missing; `rounded`: to a
+    narrower type than in the source; `other-value`: computed otherwise; `unordered`: two accesses that nothing orders;
+    `illegal`: an access that the device does not allow.
+    line: source line of the access, 0 if unknown. other_line: of the other access. buffers: those that are concerned,
+    first the one that is accessed. words: the sentence. missing: what would order the two accesses.
     """
 
-    kind: Literal["overwritten", "early", "unwritten", "other-index", "repeated", "other-value"]
+    kind: OriginKind
     line: int
     other_line: int
     buffers: tuple[str, ...]
     words: str
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +168,8 @@ class Finding:
     empty without one. excerpt: the TIR around it; None where it is gone. skipped: checkpoints before this one that
     could not be executed, with the reason: one of them may be the first. origin: where it begins; None if that is not
     known for certain. blame: `compiler` where the source is well defined and the lowered kernel differs from it,
-    `author` where the source itself is at fault.
+    `author` where the source itself is at fault. weight: `error` where values are wrong, or the device hangs or stops;
+    `hazard` where a rule of the manual is broken, and no value was wrong in any schedule that was tried.
     """
 
     rule: str
@@ -169,6 +189,7 @@ class Finding:
     skipped: tuple[str, ...] = ()
     origin: FindingOrigin | None = None
     blame: Blame = "compiler"
+    weight: Weight = "error"
 
     def blamed(self, release: str) -> str:
         """`your kernel`; `TileLang 0.1.9, tl.InjectSoftwarePipeline`: who is to blame. release: TileLang's."""
@@ -179,7 +200,8 @@ class Finding:
     @property
     def place(self) -> str:
         """`at vectorize-loop, after tl.VectorizeLoop`, and what was skipped on the way there."""
-        after = f", after {self.pass_name}" if self.pass_name else ""
+        is_race = self.origin is not None and self.origin.kind == "unordered"  # which is sought at the end alone
+        after = f", after {self.pass_name}" if self.pass_name and not is_race else ""
         return f"at {self.checkpoint}{after}" + (f"; not executed: {', '.join(self.skipped)}" if self.skipped else "")
 
 
@@ -278,7 +300,7 @@ _APART = frozenset(("TLA002", "TLA004", "TLA013", "TLA014"))
 
 def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """What was executed, without agreement where the device does something else: such outputs are undecided."""
-    apart = next((a for a in atomics if _is_apart(a)), None)
+    apart = next((a for a in atomics if is_apart(a)), None)
     if apart is None or apart.finding is None:
         return executed
     reason = Reason(DEVICE, f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed")
@@ -290,52 +312,7 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
     )
 
 
-def _is_apart(claim: Claim) -> bool:
+def is_apart(claim: Claim) -> bool:
     """Whether an atomic is refuted by what an execution does not show."""
     found = claim.finding
     return claim.kind == "atomic" and found is not None and not _APART.isdisjoint((found.rule, *found.others))
-
-
-_EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
-    "atomic": ("legality", "order", "output"),
-    "legality": ("output",),
-    "order": ("output",),
-}
-
-
-def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """Each refuted claim with those that it explains under `also`: of one buffer, and of a kind that follows from it.
-
-    A wrong atomic leaves a wrong output; so do a race and an access out of bounds. The same rule finds one race of a
-    buffer at several pairs of accesses. What is on other buffers may have a cause of its own and stays: an excuse for
-    one must not cover the other. An atomic that the device has wrong and the execution right explains that nothing is
-    known of the outputs.
-    """
-    explained = {place: cause for place in range(len(claims)) if (cause := _cause(place, claims)) is not None}
-    return tuple(
-        replace(claim, also=(*claim.also, *(claims[other] for other, cause in explained.items() if cause == place)))
-        for place, claim in enumerate(claims)
-        if place not in explained
-    )
-
-
-def _cause(number: int, claims: tuple[Claim, ...]) -> int | None:
-    """The place of the claim that explains another, the first of the most basic kind."""
-    if (claims[number].kind, claims[number].verdict) == ("output", UNDECIDED):
-        return next((place for place, other in enumerate(claims) if _is_apart(other)), None)
-    if claims[number].verdict != REFUTED:
-        return None
-    return next(_explaining(number, claims), None)
-
-
-def _explaining(number: int, claims: tuple[Claim, ...]) -> Iterator[int]:
-    claim = claims[number]
-    for kind, consequences in _EXPLAINS.items():
-        if claim.kind in consequences:
-            for place, other in enumerate(claims):
-                if (other.kind, other.buffer, other.verdict) == (kind, claim.buffer, REFUTED):
-                    yield place
-    if claim.kind == "order":
-        for place, other in enumerate(claims[:number]):
-            if (other.kind, other.buffer, other.rules) == ("order", claim.buffer, claim.rules):
-                yield place

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import BARRIER, BOUNDS, PROMISE, RACE, UNCOMMITTED, UNSET, WAIT, Fault
@@ -19,10 +21,11 @@ from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Snapshot, Stmt
-from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
+from tlcheck.snapshot.ir import For, Snapshot, Stmt
+from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, FindingOrigin, Kind, SourceLine
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
-from tlcheck.verdicts.origins import origin_in_words
+from tlcheck.verdicts.origins import AGGRESSIVE_MERGE, MERGE, access_in_words, origin_in_words, race_in_words
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
@@ -37,7 +40,8 @@ _ADVICE = {
     UNCOMMITTED: "T.ptx_commit_group() between the copies and the wait",
     WAIT: "let as many threads arrive as the mbarrier is made for, and wait for the parity of the phase that they end",
 }
-_LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
+_ORDERING = {"a barrier": "tl.ThreadSync", "fence.proxy.async": "tl.InjectFenceProxy"}  # the passes that put them in
+_LAYOUTS = "tl.LayoutInference"
 NO_SOURCE = "the snapshot has no source"
 
 
@@ -160,9 +164,19 @@ class _Claims:
         if wrong.departure is not None:
             finding = replace(finding, pass_name="", advice=wrong.departure.advice)
         if wrong.origin is not None:
-            finding = replace(finding, origin=origin_in_words(self._snapshot, wrong.origin, self._execution.races))
+            finding = self._with_origin(finding, origin_in_words(self._snapshot, wrong.origin, self._execution.races))
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
+
+    def _with_origin(self, finding: Finding, origin: FindingOrigin) -> Finding:
+        """A finding that begins there. Where two buffers share memory, the pass that lays them there is to blame."""
+        finding = replace(finding, origin=origin)
+        if origin.kind != "overwritten" or len(origin.buffers) < 2:
+            return finding
+        merges = self._snapshot.is_on(AGGRESSIVE_MERGE)
+        return replace(
+            finding, pass_name=MERGE, advice=f"set the pass config {AGGRESSIVE_MERGE} to False" if merges else ""
+        )
 
     def _element(self, wrong: WrongOutput) -> Element:
         """The first element that is wrong, with the first steps to it at both levels."""
@@ -184,6 +198,9 @@ class _Claims:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
         name, witness = self.unordered(race)
         finding = self._finding(problem, _unordered(name, race), name, witness, race.second.origin.stmt)
+        origin = race_in_words(self._snapshot, race, name)
+        finding = replace(finding, origin=origin, pass_name=_ORDERING.get(race.missing, ""))
+        finding = replace(finding, weight="hazard" if problem == "fence" else "error")
         used = line_of_use(self._source, race.buffer, race.second.kind != "read")
         line = self._line(self._near(race.second.origin.stmt, used))
         claim = Claim("order", name, name, line, UNDECIDED, "execution", executed=self._executed)
@@ -208,10 +225,17 @@ class _Claims:
         return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt), at)
 
     def _near(self, stmt: Stmt | None, used: int = 0) -> int:
-        """The source line of a statement as lowered; else that of the buffer's use as written, else the nearest one."""
+        """The source line of a statement as lowered: of the one that it does; else that of the buffer's use in the
+        source, its own, or the nearest one."""
         if stmt is None:
             return used
-        return stmt.line or used or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
+        source = self._counterparts.only(stmt)
+        own = source.line if source is not None else 0
+        return own or used or stmt.line or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
+
+    @cached_property
+    def _counterparts(self) -> Counterparts:
+        return Counterparts(self._source, self._snapshot.checkpoints[LOWERED])
 
     def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
@@ -219,10 +243,17 @@ class _Claims:
         act = self._made(str(illegal), Writer(block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
+        finding = replace(finding, origin=access_in_words(self._snapshot, illegal, act.source or illegal.line))
+        if problem == "deadlock" and self._is_inserted_barrier(illegal.stmt):
+            finding = replace(finding, pass_name=_ORDERING["a barrier"])
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, UNDECIDED, "execution", executed=self._executed)
         return replace(claim, verdict=REFUTED, finding=finding)
+
+    def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
+        """Whether a statement is a barrier of the block, in a kernel whose source has none."""
+        return stmt is not None and _is_barrier(stmt) and not any(map(_is_barrier, statements(self._source.body)))
 
     def _line(self, line: int) -> SourceLine:
         return source_line(self._snapshot, line)
@@ -259,17 +290,29 @@ def _writer(access: Access) -> Writer:
 
 
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
-    """The last pass before a checkpoint; empty before layouts are inferred.
+    """The pass between a checkpoint and the one before it, if that is the only one: LowerTileOp.
 
-    `intent` and `tile-ops` are named after the passes that follow them. Where LayoutReducer comes first, pipelines are
-    made between it and LayoutInference.
+    It lowers a loop as LayoutInference has laid it out: where that is for fewer iterations, that one is to blame.
     """
-    if checkpoint in (Checkpoint.SOURCE, Checkpoint.INTENT):
+    if checkpoint != Checkpoint.LOWER_TILE_OP:
         return ""
-    if checkpoint != Checkpoint.TILE_OPS:
-        return snapshot.pass_at(checkpoint)
-    name = snapshot.passes.get(Checkpoint.INTENT, "")
-    return name if name == _LAYOUTS else ""
+    before = snapshot.checkpoints.get(Checkpoint.TILE_OPS)
+    is_cut = before is not None and any(map(_is_cut, statements(before.body)))
+    return _LAYOUTS if is_cut else snapshot.pass_at(checkpoint)
+
+
+def _is_cut(stmt: Stmt) -> bool:
+    """Whether a parallel loop is spread over the threads as one that has fewer iterations."""
+    if not isinstance(stmt, For) or stmt.layout is None or len(stmt.layout.input_shape) != 1:
+        return False
+    (size,) = stmt.layout.input_shape
+    if stmt.extent.op != "int" or size.op != "int" or isinstance(stmt.body, For):
+        return False
+    return int(size.value or 0) < int(stmt.extent.value or 0)
+
+
+def _is_barrier(stmt: Stmt) -> bool:
+    return any(e.op == "call" and e.value == "tvm_storage_sync" for e in postorder(expressions(stmt)))
 
 
 def _unordered(name: str, race: Race) -> str:

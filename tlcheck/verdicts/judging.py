@@ -26,7 +26,8 @@ from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.atomic_claims import judge_atomics
-from tlcheck.verdicts.claim import Claim, by_cause, on_device, with_content
+from tlcheck.verdicts.causes import by_cause
+from tlcheck.verdicts.claim import Claim, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure

@@ -4,20 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.origin import OriginAccess, ValueOrigin
-from tlcheck.execute.observe.races import Race
+from tlcheck.execute.observe.races import Access, Race
+from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, SOURCE
-from tlcheck.program.lines import line_of_use
+from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import FindingOrigin
 from tlcheck.verdicts.excerpts import line_of
 
-_MERGE = "tl.MergeSharedMemoryAllocations"
+MERGE = "tl.MergeSharedMemoryAllocations"
+AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"  # a pass config of that pass
 
 
 def origin_in_words(snapshot: Snapshot, found: ValueOrigin, races: Sequence[Race] = ()) -> FindingOrigin:
     """An origin as reports show it. races: of the same execution, which say what is missing."""
     return _Words(snapshot, found, races).origin()
+
+
+def race_in_words(snapshot: Snapshot, race: Race, name: str) -> FindingOrigin:
+    """The origin of a race: both accesses, and what is missing between them. name: of the buffer in the source."""
+    places = _Places(snapshot)
+    first, second = places.access(race.first, race.buffer), places.access(race.second, race.buffer)
+    alias = places.other_buffer(race.first, race.buffer)
+    one = f"the {race.first.kind} of {alias or name}{places.at(*first)}"
+    two = f"the {race.second.kind} of {name}{places.at(*second)}"
+    missing = f"{race.missing} is missing between {one} and {two}"
+    if alias:
+        missing += f", which lie in the same memory since {MERGE}" if alias != name else ""
+    buffers = tuple(dict.fromkeys([name, *([alias] if alias else [])]))
+    return FindingOrigin("unordered", second[0], first[0], buffers, missing, race.missing)
+
+
+def access_in_words(snapshot: Snapshot, illegal: Illegal, line: int) -> FindingOrigin:
+    """The origin of an access that the device does not allow: the access itself."""
+    places = _Places(snapshot)
+    source = places.counterparts.only(illegal.stmt)
+    line = (source.line if source is not None else 0) or line
+    tir = line_of(snapshot, LOWERED, illegal.stmt)
+    buffers = (illegal.buffer,) if illegal.buffer and illegal.buffer != "?" else ()
+    return FindingOrigin("illegal", line, 0, buffers, f"{illegal}{places.at(line, tir, illegal.lane)}")
+
+
+class _Places:
+    """Where accesses of a lowered kernel stand, in the source and in the TIR."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._source = snapshot, snapshot.checkpoints[SOURCE]
+        self.counterparts = Counterparts(self._source, snapshot.checkpoints[LOWERED])
+
+    def access(self, access: Access, buffer: str) -> tuple[int, int, int]:
+        """The source line, the line of the TIR and the thread; 0, 0 and -1 where they are not known."""
+        stmt = access.origin.stmt
+        source = self.counterparts.only(stmt)
+        own = source.line if source is not None else 0
+        used = line_of_use(self._source, buffer, access.kind != "read")
+        lowered = 0 if stmt is None else stmt.line or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
+        return own or used or lowered, line_of(self._snapshot, LOWERED, stmt), access.thread
+
+    def other_buffer(self, access: Access, buffer: str) -> str:
+        """The buffer that an access names, if that is another one in the same memory; else empty."""
+        names = self.counterparts.accessed(access.origin.stmt)
+        mode = names.reads if access.kind == "read" else names.writes
+        shared = sorted(mode & self.counterparts.shared)
+        return shared[0] if buffer not in mode and len(shared) == 1 else ""
+
+    def at(self, line: int, tir: int, thread: int) -> str:
+        """` at line 74 (thread 0, TIR line 176)`."""
+        more = ", ".join([*([f"thread {thread}"] if thread >= 0 else []), *([f"TIR line {tir}"] if tir else [])])
+        inside = f" ({more})" if more else ""
+        return f" at line {line}{inside}" if line else inside
 
 
 class _Words:
@@ -41,32 +99,91 @@ class _Words:
         )
 
     def _sentence(self) -> Iterator[str]:
-        found, other = self._found, self._found.other
+        found = self._found
         what = f"{self._element(found.access)} is {'stored' if found.writes else 'read'}"
-        at = self._at(found.access, found.writes)
-        if found.kind == "overwritten" and other is not None:
-            yield f"{what}{at} with the value that {self._element(other)} stored{self._at(other, writes=True)}"
-            yield self._alias(found.access, other)
-        elif found.kind == "early" and other is not None:
-            yield f"{what}{at} while the copy into it{self._at(other, writes=True)} is under way"
-            yield self._missing(found.access.buffer)
-        elif found.kind == "unwritten" and found.writes:
-            more = f", nor are {found.count - 1} other elements" if found.count > 1 else ""
-            yield f"{self._element(found.access)} is never stored, which the source does{at}{more}"
+        what += self._at(found.access, found.writes)
+        if found.again is not None:
+            loop, step = found.again
+            at = self._at(found.access, writes=True)
+            yield f"{self._element(found.access)} is stored again{at} in step {step} of the loop `{loop}`, "
+            yield "before which the source stores it once"
+        elif found.kind in ("overwritten", "unordered", "early") and found.other is not None:
+            yield from self._out_of_order(what, found.other)
         elif found.kind == "unwritten":
-            stored = "" if other is None else self._at(other, writes=True)
-            yield f"{what}{at} and was never written"
-            yield f"; the source stores it{stored}" if stored else ""
-        elif found.kind == "other-index" and other is not None:
-            yield f"{what}{at} with the value of {self._element(other)}"
-            yield f"; {found.count} elements have that of another one"
-        elif found.kind == "repeated":
-            yield f"{what}{at} as {found.value}, {found.count} times the source's {found.expected}"
+            yield from self._unwritten(what)
+        elif found.kind in ("other-index", "other-operand") and found.other is not None:
+            yield from self._elsewhere(what, found.other)
         else:
-            yield f"{what}{at} as {found.value}, "
-            yield (
+            yield from self._of_value(what)
+
+    def _out_of_order(self, what: str, other: OriginAccess) -> Iterator[str]:
+        """The write that another one should come before, or after."""
+        found, stored = self._found, self._at(other, writes=True)
+        if found.kind == "overwritten":
+            yield f"{what} with the value that {self._element(other)} stored{stored}"
+            yield self._alias(found.access, other) if found.access.buffer != other.buffer else ""
+        elif found.kind == "unordered":
+            yield f"{what} with the value that the store{stored} leaves, which nothing orders"
+            yield self._missing(found.access.buffer)
+        elif other.stmt is not None:
+            yield f"{what} while the copy into it{stored} is under way{self._missing(found.access.buffer)}"
+        else:
+            yield f"{what} before the store{stored}, which comes first in the source"
+
+    def _unwritten(self, what: str) -> Iterator[str]:
+        found = self._found
+        stored = "" if found.other is None else self._at(found.other, writes=True)
+        if found.writes:
+            more = f", nor are {found.count - 1} other elements" if found.count > 1 else ""
+            at = self._at(found.access, writes=True)
+            yield f"{self._element(found.access)} is never stored, which the source does{at}{more}"
+        elif found.value.startswith("poison"):
+            yield f"{what} and was never written"
+            yield f"; the source stores it{stored}" if stored else ""
+        else:
+            yield f"{what} as {found.value}, without the store{stored} that comes first in the source"
+        yield self._guard()
+
+    def _elsewhere(self, what: str, other: OriginAccess) -> Iterator[str]:
+        """An access of another element than in the source."""
+        found = self._found
+        if not found.writes:
+            yield f"{what} where the source reads {self._element(other)}"
+        elif found.count:
+            yield f"{what} with the value of {self._element(other)}; {found.count} elements have that of another one"
+        else:
+            stored = self._at(other, writes=True)
+            yield f"{what} as {found.value}, which that statement does not store in the source"
+            yield f": there it keeps {found.expected}" + (f", stored{stored}" if stored else "")
+
+    def _of_value(self, what: str) -> Iterator[str]:
+        """A value that the source does not have there."""
+        found = self._found
+        if found.kind == "rounded":
+            name = self._names.get(found.access.buffer, found.access.buffer)
+            at = self._at(found.access, writes=True)
+            yield f"{name} is stored{at} of values rounded to {found.value}, a type that the source does not have"
+        elif found.kind == "unguarded":
+            yield f"{what} as {found.value}, where the condition of that store does not hold in the source"
+        elif found.total:
+            added = "" if found.other is None else self._at(found.other, writes=True)
+            yield f"{what} with {found.count} terms, where the source adds up {found.total}{added}"
+        elif found.kind == "repeated":
+            yield f"{what} as {found.value}, {found.count} times the source's {found.expected}"
+        else:
+            known = (
                 f"where the source stores {found.expected}" if found.expected else "which the source never stores there"
             )
+            yield f"{what} as {found.value}, {known}"
+
+    def _guard(self) -> str:
+        """`: its store stands in `if tx < 100` (TIR line 7)`; empty where no condition is known."""
+        guard = self._found.guard
+        tir = line_of(self._snapshot, LOWERED, guard)
+        if not tir:
+            return ""
+        text = render(self._snapshot.checkpoints[LOWERED]).lines[tir - 1].strip().rstrip(":")
+        return f": its store stands in `{text}` (TIR line {tir})"
 
     def _element(self, access: OriginAccess) -> str:
         name = self._names.get(access.buffer, access.buffer)
@@ -96,9 +213,9 @@ class _Words:
             return ": both lie in one allocation"
         (first, last), (start, end) = access.span, other.span
         if (first, last) == (start, end):
-            return f": both lie at bytes {first:,} to {last:,} of the shared memory since {_MERGE}"
+            return f": both lie at bytes {first:,} to {last:,} of the shared memory since {MERGE}"
         spans = f"bytes {first:,} to {last:,} and {start:,} to {end:,}"
-        return f": they lie at {spans} of the shared memory since {_MERGE}"
+        return f": they lie at {spans} of the shared memory since {MERGE}"
 
     def _missing(self, buffer: str) -> str:
         """What the order of accesses to a buffer lacks."""

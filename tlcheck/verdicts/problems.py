@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tlcheck.lower.runs import near
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.verdicts.claim import Claim, Finding
+from tlcheck.verdicts.claim import Claim, Finding, Weight
 from tlcheck.verdicts.commands import bisect_of, explain_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.source_lines import text_at
@@ -32,8 +32,8 @@ class Problem:
 
     file, line: where it is wrong; 0 where no line is known. what: a sentence. blamed: `TileLang 0.1.9`, `your kernel`.
     marks: lines that take part, the wrong one first. consequences: sentences. blame: the release and the pass; empty
-    where the kernel itself is to blame. help: what to do. excuse: `expected: REASON`, `accepted: REASON`, else empty.
-    Two that differ in the target and the words of help and witness alone are the same.
+    where the kernel itself is to blame. help: what to do. weight: see `Finding`. excuse: `expected: REASON`,
+    `accepted: REASON`, else empty. Two that differ in the target and the words of help and witness alone are the same.
     """
 
     file: str
@@ -47,6 +47,7 @@ class Problem:
     consequences: tuple[str, ...]
     blame: str
     help: str = field(compare=False)
+    weight: Weight = "error"
     excuse: str = ""
     target: str = field(default="", compare=False)
     witness: str = field(default="", compare=False)
@@ -64,7 +65,7 @@ class Problem:
     @property
     def title(self) -> str:
         """`TLR001 unordered-accesses: nothing orders two accesses to a`."""
-        return f"{self.rule} {self.name}: {self.what}"
+        return f"{self.rule} {self.name}{' (hazard)' if self.weight == 'hazard' else ''}: {self.what}"
 
     def blamed_for(self, targets: Sequence[str]) -> str:
         """`[TileLang 0.1.9, sm_80 sm_90]`, `[your kernel]`; with `expected` or `accepted` where it does not count."""
@@ -128,6 +129,7 @@ def problem_of(result: Result, claim: Claim, finding: Finding) -> Problem:
         tuple(_consequences(claim, finding)),
         "" if is_authors else _blame(finding, release),
         _help(result, finding),
+        finding.weight,
         f"{claim.excuse.kind}: {claim.excuse.reason}" if claim.excuse is not None else "",
         run.target,
         finding.words,
@@ -174,7 +176,7 @@ def _consequences(claim: Claim, finding: Finding) -> Iterator[str]:
         yield finding.origin.words
     if isinstance(finding.witness, Element):
         yield element_in_words(claim.buffer, finding.witness)
-    elif isinstance(finding.witness, Addition):
+    elif isinstance(finding.witness, Addition) and finding.origin is None:
         yield finding.words
     told = [words for also in claim.also for words in _consequence(also)]
     yield from told[:_TOLD]

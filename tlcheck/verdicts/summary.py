@@ -18,10 +18,13 @@ def summary_in_words(results: Sequence[Result]) -> str:
 
 def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
     problems = [problem for kernel in kernels for problem, _ in kernel.problems]
+    errors = [problem for problem in problems if problem.weight == "error"]
+    hazards = [problem for problem in problems if problem.weight == "hazard"]
     failed = [[result.excuse for result in kernel.failed] for kernel in kernels if kernel.failed]
     numbers = (
         (sum(all(map(is_clean, kernel.results)) for kernel in kernels), "ok", ""),
-        (_bugs(problems, compilers=True), "bug in TileLang", "bugs in TileLang"),
+        (_bugs(errors, compilers=True), "bug in TileLang", "bugs in TileLang"),
+        (_bugs(hazards, compilers=True), "hazard in TileLang", "hazards in TileLang"),
         (_bugs(problems, compilers=False), "bug in your kernel", "bugs in your kernel"),
         (sum(problem.excuse.startswith("expected") for problem in problems), "expected", ""),
         (sum(problem.excuse.startswith("accepted") for problem in problems), "accepted", ""),

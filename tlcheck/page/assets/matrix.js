@@ -1,8 +1,8 @@
 // A table of kernels and toolchains: searched, sorted by any column, and a cell that is not fine opens what was found.
 
 const KEYS = [["/", "search"], ["t", "light or dark"], ["Esc", "leave the search, close what is open"], ["?", "these keys"]];
-const TONES = { fine: "good", wrong: "bad", broken: "bad", undecided: "warn", absent: "quiet" };
-const WORST_FIRST = ["wrong", "broken", "undecided", "fine", "absent"];
+const TONES = { fine: "good", wrong: "bad", hazard: "bad", broken: "bad", undecided: "warn", absent: "quiet" };
+const WORST_FIRST = ["wrong", "hazard", "broken", "undecided", "fine", "absent"];
 let table = null;
 let query = "";
 let sorting = { column: -1, back: false }; // -1: by kernel, as it was asked for
