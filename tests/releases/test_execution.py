@@ -37,8 +37,11 @@ def test_verdicts(release: str) -> None:
 
 
 def said(claims: list[dict[str, Any]]) -> dict[str, Any]:
-    """The verdict of a run, the worst of its claims' (none where the release does not lower it), and the rules."""
+    """The verdict of a run, the worst of its claims' (none where the release does not lower it), and the rules, also of
+    what another claim explains.
+    """
     verdicts = {claim["verdict"] for claim in claims}
-    rules = sorted({claim["finding"]["rule"] for claim in claims if claim["finding"]})
+    every = [one for claim in claims for one in (claim, *claim["also"])]
+    rules = sorted({claim["finding"]["rule"] for claim in every if claim["finding"]})
     worst = next((verdict for verdict in WORST if verdict in verdicts), "none")
     return {"verdict": worst, "rules": rules} if rules else {"verdict": worst}

@@ -11,7 +11,8 @@ from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.case import Expect
 from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of, on_device, with_content
+from tlcheck.verdicts.causes import by_cause
+from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, kind_of, on_device, with_content
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.words import also_in_words, counts_in_words
