@@ -153,8 +153,8 @@ class _Words:
             yield f"{what} with the value of {self._element(other)}; {found.count} elements have that of another one"
         else:
             stored = self._at(other, writes=True)
-            yield f"{what} as {found.value}, which that statement does not store in the source"
-            yield f": there it keeps {found.expected}" + (f", stored{stored}" if stored else "")
+            yield f"{what} as {found.value}, where the source keeps {found.expected}"
+            yield f", stored{stored}" if stored else ""
 
     def _of_value(self, what: str) -> Iterator[str]:
         """A value that the source does not have there."""
