@@ -28,7 +28,9 @@ def write(console: Console, found: Matrix) -> None:
     letters = not _fits(console, found)
     console.print(_table(found, letters=letters), highlight=False)
     if letters:
-        console.print(Text("  ".join(f"{letter} {state}" for state, letter in _LETTERS.items()), style="dim"))
+        seen = {cell.state for row in found.rows for cell in row.cells}
+        letters_told = [f"{letter} {state}" for state, letter in _LETTERS.items() if state != "hazard" or state in seen]
+        console.print(Text("  ".join(letters_told), style="dim"))
     for line in (*_rows(found), *_columns(found)):
         console.print(line, highlight=False, soft_wrap=True)
 

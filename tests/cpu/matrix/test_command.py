@@ -55,7 +55,7 @@ def test_letters_where_words_do_not_fit(capsys: pytest.CaptureFixture[str], monk
     main(COMMAND)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[2:] for line in lines if line.startswith("k.py::")][:2] == [["W", "B", "."], [".", ".", "."]]
-    assert ". fine  W wrong  H hazard  B broken  ? undecided  - absent" in lines
+    assert ". fine  W wrong  B broken  ? undecided  - absent" in lines
 
 
 @pytest.mark.usefixtures("workers")
