@@ -125,7 +125,8 @@ ENDLESS = ReasonKind(
     "U009",
     "endless-loop",
     "a loop does not end on the inputs that were tried",
-    "A loop of the kernel goes on until memory says otherwise, and on these inputs memory never does.",
+    "A loop of the kernel goes on until memory says otherwise, and on these inputs memory never does. It may wait for "
+    "a block that does not run, such as for a flag of its neighbour.",
     "declare `inputs` in the case with values for which the loop ends.",
 )
 GRID = ReasonKind(
@@ -243,7 +244,7 @@ TIE = ReasonKind(
     "tie",
     "rounding decides a discrete choice",
     "A maximum, a comparison or an index depends on numbers that are equal but for rounding. Both sides are right by "
-    "their own rounding and choose differently.",
+    "their own rounding and choose differently. So are those of T.round before 0.1.11 halfway between two numbers.",
     "declare `inputs` in the case without ties.",
 )
 ATOMICS_RETURN = ReasonKind(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+from rich.console import Console
 
 from tlcheck.cli.checking import Checked, CheckOptions, checked
 from tlcheck.cli.device import without_device
@@ -19,10 +22,11 @@ from tlcheck.cli.watch import watch
 from tlcheck.files import make_folder
 from tlcheck.report import check_json, check_text, shared
 from tlcheck.report.check_notices import document_of
+from tlcheck.report.check_statistics import write_statistics
 from tlcheck.report.console import console
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
 from tlcheck.run.suite import NoDeviceError
-from tlcheck.verdicts.results import exit_code
+from tlcheck.verdicts.results import Result, exit_code
 
 
 def add_arguments(parser: Parser) -> None:
@@ -31,6 +35,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
+    parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="what is undecided is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     parser.add_argument("--watch", action="store_true", help="check again what an edit touches, until Ctrl-C")
@@ -61,16 +66,19 @@ def run(args: argparse.Namespace) -> int:
     except NoDeviceError as missing:
         return without_device(missing)
     code = interruption.code(exit_code(found.results, strict=options.strict))
-    target.write("check", _writers(found, code, wrong_only=args.quiet, verbose=args.verbose))
+    shown = partial(check_text.write, wrong_only=args.quiet, verbose=args.verbose)
+    target.write("check", _writers(found, code, write_statistics if args.stat else shown))
     if args.verbose:
         show_traces(found.results)
     return code
 
 
-def _writers(found: Checked, code: int, *, wrong_only: bool, verbose: bool) -> Mapping[str, Writer]:
+def _writers(
+    found: Checked, code: int, write_text: Callable[[Console, list[Result], list[str]], None]
+) -> Mapping[str, Writer]:
     results, notes = list(found.results), list(found.notes)
     return {
-        "text": lambda file: check_text.write(console(file), results, notes, wrong_only=wrong_only, verbose=verbose),
+        "text": lambda file: write_text(console(file), results, notes),
         "html": lambda file: shared.put(file, _page(found, code)),
         "json": lambda file: shared.put(file, check_json.render(results, notes, code)),
         **shared.writers(lambda: document_of(results, notes, code)),

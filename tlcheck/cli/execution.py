@@ -103,6 +103,8 @@ def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Reques
 
 
 def _blocks(text: str) -> int:
+    if text != "all" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor `all`")
     return ALL if text == "all" else count(text)
 
 

@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         meant = did_you_mean(*_unknown(message, _options(self)))
+        message = re.sub(r"invalid \w+ value: ", "invalid value: ", message)  # not our function's name
         self.exit(USAGE, f"tlcheck: error: {message}{meant} (`{self.prog} --help` lists all)\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:

@@ -68,8 +68,10 @@ class Matrix:
         return sorted({claim.code for claim in claims if claim.code})
 
     def is_supported(self, column: Column) -> bool:
-        """Whether every kernel lowers with this toolchain, and nothing is refuted."""
-        return not {"wrong", "hazard", "broken"} & set(self.states(column))
+        """Whether every kernel lowers with this toolchain, nothing is refuted, and something is decided."""
+        cells = [row.cells[self.columns.index(column)] for row in self.rows]
+        decided = any(cell.state != "absent" and not cell.is_silent for cell in cells)
+        return decided and not {"wrong", "hazard", "broken"} & set(self.states(column))
 
     @property
     def exit_code(self) -> int:

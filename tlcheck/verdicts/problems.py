@@ -14,6 +14,7 @@ from tlcheck.verdicts.source_lines import text_at
 from tlcheck.witness import Accesses, Act, Addition, Element
 
 _TOLD = 3  # consequences
+_DIGITS = 9  # of a number
 _LONGEST = 400  # characters of a line of the user's
 
 
@@ -196,9 +197,17 @@ def element_in_words(buffer: str, element: Element) -> str:
     """`C[0, 0] is undefined (never written), should be 19.0; 65,536 elements differ`."""
     name = f"{buffer}[{', '.join(map(str, element.index))}]"
     why = element.got.partition(": ")[2]
-    got = f"undefined{f' ({why})' if why else ''}" if element.got.startswith("poison") else element.got
+    got = f"undefined{f' ({why})' if why else ''}" if element.got.startswith("poison") else _short(element.got)
     inputs = f" ({element.inputs})" if element.inputs else ""
-    return f"{name} is {got}, should be {element.expected}{inputs}"
+    return f"{name} is {got}, should be {_short(element.expected)}{inputs}"
+
+
+def _short(number: str) -> str:
+    """A number with as many digits as tell it from another one."""
+    try:
+        return number if len(number) <= _DIGITS else f"{float(number):.{_DIGITS - 2}g}"
+    except ValueError:
+        return number
 
 
 def _blame(finding: Finding, release: str) -> str:

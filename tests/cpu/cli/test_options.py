@@ -87,3 +87,13 @@ def test_an_error_about_a_setting_names_its_line(
         error = capsys.readouterr().err
         assert words in error
         assert f"({line.partition(' ')[0]} in pyproject.toml:2)" in error
+
+
+def test_a_value_that_is_wrong_names_no_function_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["--blocks", "many"], ["--seeds", "x"], ["--jobs", "x"]):
+        with pytest.raises(SystemExit):
+            main(["check", "k.py", *argv])
+        said = capsys.readouterr().err
+        assert argv[1] in said
+        assert "_blocks" not in said
+        assert "count value" not in said

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.report import check_text
+from tlcheck.report.check_statistics import write_statistics
 from tlcheck.verdicts.claim import Claim, Excerpt, Excuse, Executed, FindingOrigin, Kind, SourceLine
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Accesses, Act, Element
@@ -205,6 +206,18 @@ def test_rows_keep_to_the_width_of_a_terminal(width: int) -> None:
     assert len(rows) > 4
     assert max(map(len, rows)) <= width
     assert sum(len(line) - len(line.lstrip()) == 9 for line in rows) > 1, "further lines stand below the first"
+
+
+def test_rules_and_reasons_are_counted_with_their_kernels() -> None:
+    other = replace(make_result("undecided"), run=replace(make_run(), name="other"))
+    file = io.StringIO()
+    write_statistics(Console(file=file, width=100), [make_result("refuted", "undecided"), other], ["a note"])
+    assert file.getvalue().splitlines() == [
+        "TLA001      1 kernel   some-name",
+        "U033        2 kernels  value-not-read: the value or address of an atomic cannot be followed",
+        "note: a note",
+        "1 bug in TileLang, 2 not decided (U033)",
+    ]
 
 
 def test_two_findings_of_one_kind_are_two() -> None:
