@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tlcheck.program import hip_library
 from tlcheck.program.atomics import PlainAtomic, Pointer, Site
 from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, library_of
 from tlcheck.program.tma import is_boxed
@@ -73,10 +74,12 @@ def plain_instruction(atomic: PlainAtomic, scope: str, device: Device) -> Instru
 
 
 def _behaviour(call: LibraryCall, scope: str, device: Device) -> Behaviour | None:
-    """What the device library does with a call; None where that was not measured."""
-    if scope not in _GLOBAL and not call.shared:
+    """What the device library does with a call; None where that was neither measured nor read."""
+    if device.target is None or (scope not in _GLOBAL and not call.shared):
         return None
-    if device.target is None or device.target.measured is None:
+    if device.target.library == "hip":
+        return hip_library.behaviour(device.release, call)
+    if device.target.measured is None:
         return None
     return library_of(device.release, device.headers).behaviour(device.release, device.target.measured, call)
 
