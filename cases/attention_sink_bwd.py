@@ -28,9 +28,9 @@ PAIRS = 256  # of a key and its value, for each key head
 def block_sizes() -> tuple[int, int, int, int]:
     """Keys per block, queries per step, pipeline stages and threads for the present device."""
     major, minor = torch.cuda.get_device_capability()
-    sizes = {80: (64, 32, 1, 128), 90: (128, 32, 2, 256)}
+    sizes = {80: (64, 32, 1, 128), 90: (128, 32, 2, 256), 94: (64, 32, 1, 128), 95: (64, 32, 1, 128)}
     if major * 10 + minor not in sizes:
-        raise ValueError(f"no block sizes for sm_{major}{minor}; known: sm_80, sm_90")
+        raise ValueError(f"no block sizes for a device {major}.{minor}; known: sm_80, sm_90, gfx942, gfx950")
     return sizes[major * 10 + minor]
 
 

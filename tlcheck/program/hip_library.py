@@ -44,10 +44,10 @@ def _plain(call: LibraryCall) -> Behaviour | None:
     return Behaviour(OK, instructions=(f"__hip_atomic_{call.operation}",)) if order in allowed else None
 
 
-def _wide(call: LibraryCall) -> Behaviour | None:
+def _wide(call: LibraryCall) -> Behaviour:
     """Float by float; the values are given by their address, which is that of a vector."""
-    if (call.destination, call.value, call.pointer) != ("float32", "float32", True) or call.width not in (2, 4):
-        return None
+    if (call.destination, call.value, call.pointer) != ("float32", "float32", True):
+        return Behaviour(REFUSED, f"the header has AtomicAddx{call.width} for the addresses of floats of 32 bits alone")
     return _ordered(call, "ds_add_f32" if call.shared else "global_atomic_add_f32", (4, 4 * call.width))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tlcheck.program import hip_library
 from tlcheck.program.atomics import PlainAtomic, Pointer, Site
-from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, library_of
+from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, device_library, library_of
 from tlcheck.program.tma import is_boxed
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.targets.target import Target
@@ -78,7 +78,8 @@ def _behaviour(call: LibraryCall, scope: str, device: Device) -> Behaviour | Non
     if device.target is None or (scope not in _GLOBAL and not call.shared):
         return None
     if device.target.library == "hip":
-        return hip_library.behaviour(device.release, call)
+        known = device_library().has(device.release, device.headers)  # a release's own, not a checkout's or edited ones
+        return hip_library.behaviour(device.release, call) if known else None
     if device.target.measured is None:
         return None
     return library_of(device.release, device.headers).behaviour(device.release, device.target.measured, call)

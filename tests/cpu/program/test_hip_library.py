@@ -76,7 +76,10 @@ def test_vectors_are_added_float_by_float() -> None:
         found = behaviour("0.1.15", LibraryCall("add", "float32", "float32", width, pointer=True))
         assert found is not None
         assert (found.verdict, found.aligned) == ("ok", (4, 4 * width))
-    assert behaviour("0.1.15", LibraryCall("add", "float16", "float16", 2, pointer=True)) is None
+    for kind, pointer in (("float16", True), ("bfloat16", False), ("float32", False)):
+        refused = behaviour("0.1.15", LibraryCall("add", kind, kind, 2, pointer))
+        assert refused is not None
+        assert refused.verdict == "does not compile"
 
 
 @pytest.mark.parametrize("text", ["add float16", "add bfloat16", "xor int32", "max bfloat16"])

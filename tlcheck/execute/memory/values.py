@@ -185,7 +185,8 @@ def reinterpreted(value: Value, source: Kind, target: Kind, exact: bool) -> Valu
     if exact:
         found = array * (2.0 if source.name.endswith("fnuz") else 0.5)
     else:
-        found = np.where(is_poison(array), array, from_bits(bits_of(array, source), target))
+        taken = from_bits(bits_of(array, source), target)
+        found = np.where(is_poison(array), array, taken).reshape(array.shape)
     return found if isinstance(value, np.ndarray) else float(found)
 
 

@@ -24,7 +24,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
+from tlcheck.execute.memory.values import Array, Kind, Value, is_poison, kind_of, maximum, minimum, rounding
 from tlcheck.execute.ops.thread.sync import meet
 from tlcheck.execute.ops.thread.warps import from_lanes
 from tlcheck.execute.reasons import NotModelled
@@ -44,6 +44,7 @@ _OPERATIONS: dict[str, Combine] = {
     "BitOr": lambda a, b: a | b,
     "BitXor": lambda a, b: a ^ b,
 }
+_HALF = 16  # bits
 _PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
 
 
@@ -164,7 +165,21 @@ def _staged(
 def _settled(combine: Combine, kind: Kind, program: KernelProgram) -> Combine:
     """The combination with its result rounded, unless floats are exact."""
     settle = rounding(kind, program.options.exact)
+    if program.options.target.family == AMD and kind.is_float and kind.bits <= _HALF:
+        combine = _of_numbers(combine, kind)
     return combine if settle is None else lambda a, b: settle(combine(a, b))
+
+
+def _of_numbers(combine: Combine, kind: Kind) -> Combine:
+    """A combination of numbers. HIP's maximum of two halves, `x > y ? x : y`, is either of them where one is NaN."""
+
+    def run(a: Any, b: Any) -> Any:
+        for values in (np.asarray(a), np.asarray(b)):
+            if (np.isnan(values) & ~is_poison(values)).any():
+                raise NotModelled(f"a reduction of {kind.name} that has a NaN")
+        return combine(a, b)
+
+    return run
 
 
 def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:

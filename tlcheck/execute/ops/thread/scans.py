@@ -30,6 +30,7 @@ _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumO
 def scan_line(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
+    _require_warps(parameters, program)
     reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
     lines = _Lines((_literal(e.args[2]), 1), 1, program)
     return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program)
@@ -39,6 +40,7 @@ def scan_line(e: Expr, program: KernelProgram) -> Run:
 def scan_rows(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, axis[, reverse]]>(src, dst, rows, columns[, stride of src, of dst])."""
     combine, parameters = _parameters(e)
+    _require_warps(parameters, program)
     rows, columns = _literal(e.args[2]), _literal(e.args[3])
     strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
     reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
@@ -100,6 +102,13 @@ def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
         if key in name:
             return combine, parameters[1:] if "Scan" in key else parameters
     raise NotModelled(name)
+
+
+def _require_warps(parameters: list[str], program: KernelProgram) -> None:
+    """Raise NotModelled for a block of less than a warp, some of whose lanes nobody is."""
+    warp = program.options.target.warp
+    if int(parameters[0]) < warp or program.state.threads < warp:
+        raise NotModelled(f"a scan by {parameters[0]} threads, where a warp has {warp}")
 
 
 def _literal(e: Expr) -> int:

@@ -285,6 +285,7 @@ def test_special_numbers_of_the_formats() -> None:
     ocp, fnuz = kind_of("float8_e4m3fn"), kind_of("float8_e4m3fnuz")
     taken = np.asarray(reinterpreted(np.array([448.0, -0.0, np.nan, 2.0**-9]), ocp, fnuz, exact=False))
     assert np.array_equal(taken, [224.0, np.nan, 240.0, 2.0**-10], equal_nan=True)
+    assert reinterpreted(1.0, ocp, fnuz, exact=False) == reinterpreted(1.0, ocp, fnuz, exact=True) == 0.5
     assert np.array_equal(reinterpreted(taken[[0, 3]], fnuz, ocp, exact=False), [448.0, 2.0**-9])
 
 
@@ -294,3 +295,43 @@ def test_numbers_of_another_format_are_not_computed_with() -> None:
     value = Expr("max", "float8_e4m3fn", (load(source, kernel.tx), load(source, kernel.tx)))
     with pytest.raises(NotModelled, match=r"^max of float8_e4m3fn on gfx942$"):
         kernel.run(Store(out, (kernel.tx,), value))
+
+
+# ---- limits
+
+
+@pytest.mark.parametrize(
+    ("arch", "floats", "fits"), [("gfx942", 16384, True), ("gfx942", 16385, False), ("gfx950", 40960, True)]
+)
+def test_a_block_has_no_more_lds_than_there_is(arch: str, floats: int, fits: bool) -> None:
+    kernel = Kernel(threads=WAVE)
+    source, out = kernel.tensor("A", "float32", (WAVE,)), kernel.tensor("B", "float32", (WAVE,))
+    shared, tx = kernel.tile("s", "float32", (floats,), "shared"), kernel.tx
+    body = (Store(shared, (tx,), load(source, tx)), BARRIER, Store(out, (tx,), load(shared, tx)))
+    (found,) = execute(replace(kernel.snapshot(body, body), target=arch), Request()).outputs
+    room = {"gfx942": 65536, "gfx950": 163840}[arch]
+    reason = "" if fits else f"s of {4 * floats} bytes, where {arch} has {room} bytes of LDS"
+    assert (found.verdict, found.reason) == ("agreed" if fits else "undecided", reason)
+
+
+def test_a_scan_by_less_than_a_wave_is_not_modelled() -> None:
+    """The library's segments have 64 elements, whoever is there to scan them."""
+    kernel = Kernel(threads=32, lowered=lowered())
+    shared = kernel.tile("s", "float32", (64,), "shared")
+    scan = call("call_extern", text("tl::CumSum1D<32, false>::run"), at(shared, 0), at(shared, 0), number(64))
+    with pytest.raises(NotModelled, match=r"^a scan by 32 threads, where a warp has 64$"):
+        kernel.run(scan)
+
+
+def test_a_reduction_of_halves_that_meets_a_nan_is_not_modelled() -> None:
+    for dtype, known in (("float16", False), ("float32", True)):
+        kernel, a = Kernel(threads=WAVE, lowered=lowered()), np.ones(WAVE)
+        a[5] = np.nan
+        source, out = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, (WAVE,))
+        name = text("tl::AllReduce<tl::MaxOp, 64, 1, 0>::run")
+        store = Store(out, (kernel.tx,), Expr("call", dtype, (name, load(source, kernel.tx)), "call_extern"))
+        if known:
+            assert set(kernel.run(store)["B"].tolist()) == {1.0}
+            continue
+        with pytest.raises(NotModelled, match=r"^a reduction of float16 that has a NaN$"):
+            kernel.run(store)
