@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import warm
-from tlcheck.cli import progress
+from tlcheck.cli import checking, progress
 from tlcheck.files import cache_root
 
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
@@ -52,6 +52,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results must not depend on the environment that is active where the tests run, nor on how busy it is."""
     monkeypatch.setattr(progress, "PAUSE", 1e6)
+    monkeypatch.setattr(checking, "WHY_SECONDS", -1.0)  # a history takes workers of other releases
     monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)

@@ -63,21 +63,23 @@ def run(args: argparse.Namespace) -> int:
     project = one_project(args.cases, lowering.for_kernel_files)
     config, chosen = project.config, project.selections
     _require_files(chosen)
-    settings = lowering.settings(config, scripts_of(args), every_pass=args.passes)
+    execution = read(ExecutionOptions, args)
+    settings = lowering.settings(config, scripts_of(args), every_pass=args.passes).saying(execution.words)
     # Neither an expectation nor an acceptance makes a release right.
-    policy = Policy(excusing=False, execute=read(ExecutionOptions, args).request(config))
+    policy = Policy(excusing=False, execute=execution.request(config))
     if args.passes and args.first:
         found = _compared(chosen, (args.first, args.last), settings, policy)
     elif args.passes:
         found = _passes(chosen, settings, policy)
     else:
-        toolchains = bisect.range_of(*bisect.ends_of(args.first, args.last, config.requirements), config.requirements)
+        ends, every = bisect.ends_of(args.first, args.last, config.requirements), bool(args.first and args.last)
+        toolchains = bisect.range_of(*ends, config.requirements, every=every)
         found = _releases(chosen, toolchains, settings, policy)
     code = _code(found)
     target.write(
         "bisect",
         {
-            "text": lambda file: bisect_report.write(console(file), found),
+            "text": lambda file: bisect_report.write(console(file), found, verbose=args.verbose),
             "json": lambda file: shared.put(file, bisect_json.render(found, code)),
         },
     )

@@ -38,6 +38,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="what is undecided is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
+    parser.add_argument(
+        "--why",
+        action=argparse.BooleanOptionalAction,
+        help="since which release a wrong kernel is, and by which pass (default: for one kernel, if that takes 10 s)",
+    )
     parser.add_argument("--watch", action="store_true", help="check again what an edit touches, until Ctrl-C")
     add_execution_arguments(parser)
     add_script_arguments(parser)
@@ -57,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         strict=args.strict,
         save=args.save,
         with_page="html" in target.formats,
+        why=args.why,
     )
     if args.watch:
         return watch(options, target)

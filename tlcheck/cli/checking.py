@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from tlcheck.page.model import Entry
 
 
+WHY_SECONDS = 10.0  # that are taken without being asked
+
+
 @dataclass(frozen=True)
 class CheckOptions:
     """What is checked, and how. excusing: whether what a case expects is excused. strict: whether undecided is wrong.
 
-    save: the folder that keeps the snapshots, if any does. with_page: whether a page is to be made.
+    save: the folder that keeps the snapshots, if any does. with_page: whether a page is to be made. why: whether the
+    neighbouring releases and the passes are looked at where a kernel is wrong; None for where that takes little.
     """
 
     cases: tuple[str, ...]
@@ -42,6 +46,7 @@ class CheckOptions:
     strict: bool = False
     save: Path | None = None
     with_page: bool = False
+    why: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -76,22 +81,34 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
     config, chosen = project.config, project.selections
     accepted = project_acceptances(config)
     settings = on_device(options.lowering.settings(config, options.scripts), chosen, options.lowering.arch)
+    settings = settings.saying(options.execution.words)
     policy = Policy(accepted, options.excusing, options.execution.request(config))
-    found: list[tuple[Lowered, Result, Entry | None]] = []
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
         checking(settings, policy, folder, watcher) as checks,
     ):
         interruption.add(checks.stop)
-        for lowered, result in checks.results(chosen):
-            found.append((lowered, result, _entry(lowered, result) if options.with_page else None))
-        found.sort(key=lambda each: each[1].run.position)
+        found = sorted(checks.results(chosen), key=lambda each: each[1].run.position)
         if options.save is not None:
-            _save([lowered for lowered, *_ in found], options.save)
-    results = [result for _, result, _ in found]
-    entries = [entry for *_, entry in found if entry is not None]
+            _save([lowered for lowered, _ in found], options.save)
+        results = [result for _, result in found]
+        if _asks_why(options, results) and not interruption.number:
+            from tlcheck.gate.history import HistorySearch, with_histories  # which imports all that executes
+
+            limit = None if options.why else WHY_SECONDS
+            results = with_histories(results, HistorySearch(settings, policy, folder, watcher, interruption.add, limit))
+        entries = []
+        if options.with_page:
+            entries = [_entry(lowered, result) for (lowered, _), result in zip(found, results, strict=True)]
     notes = [*accepted.unused(results), *checks.session.remarks]
     return Checked(results, entries, notes, len(checks.session.passed_over))
+
+
+def _asks_why(options: CheckOptions, results: Sequence[Result]) -> bool:
+    """Whether to look for since when and by which pass: where the user asks, and else where one kernel is checked."""
+    if options.why is not None or not any(claim.blames_compiler for result in results for claim in result.claims):
+        return bool(options.why)
+    return options.lowering.cluster is None and len({result.run.case for result in results}) == 1
 
 
 def _entry(lowered: Lowered, result: Result) -> Entry:

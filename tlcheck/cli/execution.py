@@ -71,6 +71,15 @@ class ExecutionOptions:
         return request if self.seed is None else replace(request, seeds=(self.seed,))
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What the user says, for other commands that execute the same."""
+        found = (("--seeds", self.seeds), ("--budget", self.budget), ("--seed", self.seed))
+        words = ["--quick"] if self.quick else []
+        words += ["--blocks", "all" if self.blocks == ALL else str(self.blocks)] if self.blocks is not None else []
+        words += ["--block", ",".join(map(str, self.block))] if self.block is not None else []
+        return (*words, *(word for name, value in found if value is not None for word in (name, str(value))))
+
+    @property
     def names_some(self) -> bool:
         """Whether the user says which blocks or inputs are executed."""
         return (self.blocks, self.seeds, self.seed, self.block) != (None,) * 4

@@ -63,8 +63,9 @@ def _plan(args: argparse.Namespace) -> GatePlan:
     lowering = read(LoweringOptions, args)
     project = one_project(args.cases, lowering.for_kernel_files)
     config, chosen = project.config, project.selections
-    settings = lowering.settings(config, scripts_of(args))
-    execute = ExecutionOptions(quick=args.quick).request(config)
+    execution = ExecutionOptions(quick=args.quick)
+    settings = lowering.settings(config, scripts_of(args)).saying(execution.words)
+    execute = execution.request(config)
     if args.device and all(is_script(selection) for selection in chosen):  # better now than after minutes of work
         raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
     return GatePlan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -68,13 +69,14 @@ def add_lowering(parser: argparse.ArgumentParser) -> None:
 class GoldenCases:
     """The cases that a command names, with the settings of their project.
 
-    cases: as the user wrote them. project: where its goldens are.
+    cases: as the user wrote them. project: where its goldens are. words: all that the user says of the kernels.
     """
 
     cases: tuple[str, ...]
     selected: ProjectCases
     settings: Settings
     project: Project
+    words: tuple[str, ...] = ()
 
     def recorded(self) -> Iterator[Recorded]:
         """Every run with what it lowers to now, in the order of the selections. Raises UsageError."""
@@ -85,6 +87,14 @@ class GoldenCases:
         if not all(selection.is_snapshot for selection in chosen):
             for done in lowered(chosen, self.settings):
                 yield recorded(done, self.project)
+
+    @property
+    def decidable(self) -> list[str]:
+        """The cases as `accept` takes them: without a toolchain; none where a saved snapshot is among them."""
+        found = [parse(case) for case in self.cases]
+        if any(selection.is_snapshot for selection in found):
+            return []
+        return [f"{each.path}::{each.name}" if each.name else str(each.path) for each in found]
 
     def judge(self, accepted: Acceptances) -> Judge:
         """Open a judge for them."""
@@ -105,7 +115,8 @@ def golden_cases(args: argparse.Namespace) -> GoldenCases:
     """From `add_lowering`. Raises UsageError."""
     lowering = read(LoweringOptions, args)
     selected = one_project(args.cases, lowering.for_kernel_files)
-    return GoldenCases(tuple(args.cases), selected, lowering.settings(selected.config), project_of(selected.config))
+    settings, words = lowering.settings(selected.config), (*args.cases, *lowering.words)
+    return GoldenCases(tuple(args.cases), selected, settings, project_of(selected.config), words)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -119,7 +130,7 @@ def _check(args: argparse.Namespace) -> int:
     approved, waiting = store.read(), {pending.key: pending.digest for pending in store.pending()}
     found = [states.state_of(recorded, approved, waiting) for recorded in asked.recorded()]
     found += states.orphans(approved, [state.key for state in found], asked.scope())
-    golden_text.write(console(), found, form_of(args))
+    golden_text.write(console(), found, form_of(args), asked.words)
     return states.exit_code(found)
 
 
@@ -137,7 +148,7 @@ def _update(args: argparse.Namespace) -> int:
         for found in asked.recorded():
             update.add(found)
     update.remove_orphans(asked.scope())
-    for line in update.report():
+    for line in update.report(asked.decidable):
         print(line)
     return update.exit_code()
 
@@ -177,7 +188,8 @@ def _decide(args: argparse.Namespace) -> int:
 def _chosen(waiting: list[Pending], cases: Sequence[str], archs: tuple[str, ...], project: Project) -> list[Pending]:
     """Raises UsageError where nothing waits of what is named."""
     if not waiting:
-        raise UsageError(f"nothing waits in {project.folder}: `tlcheck golden update CASE` comes first")
+        update = shlex.join(["tlcheck", "golden", "update", *cases])
+        raise UsageError(f"nothing waits in {project.folder}: `{update}` comes first")
     chosen: dict[object, Pending] = {}
     for case in cases or [str(project.root)]:
         place = _place(case, project)

@@ -74,11 +74,11 @@ def review(store: GoldenStore, decisions: Decisions) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "review needs a terminal; without one, `tlcheck golden check` shows what differs, and "
-            "`tlcheck golden accept [CASE] --reason TEXT` or `tlcheck golden reject [CASE]` decides"
+            "`tlcheck golden accept --reason TEXT` or `tlcheck golden reject` decides on all of it"
         )
     waiting = store.pending()
     if not waiting:
-        raise UsageError(f"nothing waits in {store.folder}: `tlcheck golden update CASE` comes first")
+        raise UsageError(f"nothing waits in {store.folder}: `tlcheck golden update` comes first")
     approved = store.read()
     Review(store, decisions, approved, changes(waiting, approved)).run()
     return CLEAN

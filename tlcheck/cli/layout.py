@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -39,7 +40,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.output is not None and not args.buffer:
-        raise UsageError("which buffer? --buffer NAME; without -o, `tlcheck layout CASE` lists them")
+        lists = shlex.join(["tlcheck", "layout", args.case, *read(LoweringOptions, args).words])
+        raise UsageError(f"which buffer? --buffer NAME; `{lists}` lists them")
     failures: list[str] = []
     found = dict(_galleries(args.case, read(LoweringOptions, args), failures))
     if args.buffer:

@@ -94,6 +94,12 @@ class LoweringOptions:
         named = (("--arch", self.arch), ("--toolchain", self.toolchain), ("--arg", self.args))
         return [name for name, value in named if value]
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the user says of the kernels, for other commands about them."""
+        found = (("--arch", self.arch), ("--toolchain", self.toolchain))
+        return (*(word for name, value in found if value for word in (name, value)), *self._of_kernels())
+
     def settings(self, config: Config, scripts: Scripts | None = None, *, every_pass: bool = False) -> Settings:
         """How to lower. scripts: how they are run; None for a command that runs none. Raises UsageError."""
         with naming(None if self.arch is not None else config, "arch"):
@@ -118,11 +124,14 @@ class LoweringOptions:
 
     def _said(self, scripts: Scripts | None) -> tuple[str, ...]:
         """The words that a command about the same kernels needs; a script's own stand last, after `--`."""
-        words = [word for arg in self.args for word in ("--arg", arg)]
-        words += [word for folder in self.pythonpath for word in ("--pythonpath", folder)]
+        words = self._of_kernels()
         if scripts is not None and scripts.max_configs != Scripts.max_configs:
             words += ["--max-configs", str(scripts.max_configs)]
         return (*words, *(("--", *scripts.args) if scripts is not None and scripts.args else ()))
+
+    def _of_kernels(self) -> list[str]:
+        words = [word for arg in self.args for word in ("--arg", arg)]
+        return words + [word for folder in self.pythonpath for word in ("--pythonpath", folder)]
 
     def _cluster(self, *, live: bool) -> MachinePool | None:
         """The cluster that the user names, connected to. Raises UsageError, also for what a cluster does not do."""

@@ -45,7 +45,7 @@ def _round(options: CheckOptions, shown: dict[str, Result]) -> int:
     for quick in (False,) if options.execution.quick or options.execution.names_some else (True, False):
         execution = replace(options.execution, quick=quick or options.execution.quick)
         try:
-            found = checked(replace(options, execution=execution), Interruption())
+            found = checked(replace(options, execution=execution, why=bool(options.why)), Interruption())
         except UsageError as error:  # an edit may be half done
             print(f"tlcheck: error: {error}", file=sys.stderr)
             return USAGE

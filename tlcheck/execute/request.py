@@ -40,7 +40,8 @@ class Request:
     these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
     witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: the
     last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR. contested: orders that the kernel
-    leaves open are looked for where an output is wrong; not where it is known to hang on none.
+    leaves open are looked for where an output is wrong; not where it is known to hang on none. brief: verdicts alone,
+    with floats as float64: nobody looks for who wrote a wrong element last.
     """
 
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
@@ -53,6 +54,7 @@ class Request:
     course: inputs.Course | None = None
     printed: bool = True
     contested: bool = True
+    brief: bool = False
 
     @property
     def is_usual(self) -> bool:

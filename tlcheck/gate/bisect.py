@@ -63,18 +63,19 @@ def ends_of(first: str | None, last: str | None, requirements: Iterable[str] = (
     if first and last:
         return first, last
     own = tuple(requirements)
-    there = [r for r in RELEASES if environment.find(environment.release_recipe(r, own)) is not None]
+    there = [r for r in RELEASES if _is_installed(r, own)]
     if not there:
         raise UsageError("no release is installed: run `tlcheck toolchain install RELEASE...`")
     oldest, newest = min(there, key=Version), max(there, key=Version)
     return first or oldest, last or newest
 
 
-def range_of(first: str, last: str, requirements: Iterable[str] = ()) -> list[str]:
+def range_of(first: str, last: str, requirements: Iterable[str] = (), *, every: bool = True) -> list[str]:
     """The toolchains from one to another, both included, oldest first: the known releases between, and the ends.
 
-    What is no release (a wheel, a checkout, the active environment) may be an end too; its other releases are then
-    those up to the newest. Raises UsageError if the range is empty or some of it is not installed.
+    every: whether each release between has to be installed; else those that are not are left out. What is no release (a
+    wheel, a checkout, the active environment) may be an end too; its other releases are then those up to the newest.
+    Raises UsageError if the range is empty or some of it is not installed.
     """
     ends = [(name, _version(name)) for name in dict.fromkeys((first, last))]
     low, high = _version(first), _version(last)
@@ -83,7 +84,10 @@ def range_of(first: str, last: str, requirements: Iterable[str] = ()) -> list[st
     known = {Version(v) for v in RELEASES}
     inside = {v for v in known if (not low or v >= low) and (not high or v <= high)}
     releases = [str(v) for v in sorted(inside | {v for _, v in ends if v})]
-    require_installed(releases, tuple(requirements))
+    own = tuple(requirements)
+    if not every:
+        releases = [r for r in releases if r in (first, last) or _is_installed(r, own)]
+    require_installed(releases, own)
     return [*([first] if low is None else []), *releases, *([last] if high is None and last != first else [])]
 
 
@@ -95,9 +99,13 @@ def _version(toolchain: str) -> Version | None:
 
 def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -> None:
     """Raise UsageError, with the command that installs them, if some of the releases are not there."""
-    missing = [r for r in releases if environment.find(environment.release_recipe(r, requirements)) is None]
+    missing = [r for r in releases if not _is_installed(r, requirements)]
     if missing:
         raise UsageError(f"not installed: run `{install_of(missing, requirements)}`")
+
+
+def _is_installed(release: str, requirements: tuple[str, ...]) -> bool:
+    return environment.find(environment.release_recipe(release, requirements)) is not None
 
 
 def rows(

@@ -27,7 +27,6 @@ from tlcheck.verdicts.source_lines import with_lines
 
 _ABOVE, _BELOW = 4, 1  # lines of TIR around an atomic
 _SHOWN = 4  # places of one atomic
-_LINES = 40  # of a difference that is shown
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Guilty:
     """The first pass after which a claim is wrong. number: its place in the pipeline, 0 for one that did not run and
     should have. Without a name it is the code generator, after the last one.
 
-    difference: lines of TIR, before and after the pass, as a diff. notes: what else there is to say of the pass, such
-    as which before it could not be executed.
+    difference: lines of TIR, before and after the pass, as a diff. buffers: whose lines matter in it. notes: what else
+    there is to say of the pass, such as which before it could not be executed.
     """
 
     pass_name: str
@@ -44,6 +43,7 @@ class Guilty:
     claim: Claim
     difference: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,23 @@ class Passes:
     guilty: tuple[Guilty, ...]
 
 
-def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -> Passes:
+def judge_passes(
+    run: Run, snapshot: Snapshot, request: Request | None = None, known: Sequence[Claim] | None = None
+) -> Passes:
     """Judge a kernel after each of its passes; without a request its atomics alone.
 
-    Raises UsageError for a snapshot that does not hold every pass.
+    known: what is refuted at the end, where that is known: only that is looked for. Raises UsageError for a snapshot
+    that does not hold every pass.
     """
     pipeline = Pipeline(snapshot)
     if not pipeline.is_known:
         raise UsageError(f"{run.case}: no pass tl.LowerTileOp: nothing to judge passes by")
     proved = _ProvedPasses(run, pipeline)
-    guilty = [_of_atomic(pipeline, number, claim) for number, claim in proved.onsets()]
-    executed = ExecutedPasses(pipeline, request) if request is not None else None
+    has_atomics = known is None or any(claim.kind == "atomic" for claim in known)
+    guilty = [_of_atomic(pipeline, number, claim) for number, claim in (proved.onsets() if has_atomics else ())]
+    executed = None
+    if request is not None:
+        executed = ExecutedPasses(pipeline, request, None if known is None else _of_execution(known))
     found = _explained(with_lines(executed.refuted), [g.claim for g in guilty]) if executed is not None else []
     onsets = _with_waits([(claim, executed.onset(claim)) for claim in found]) if executed is not None else []
     guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
@@ -75,6 +81,10 @@ def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -
     )
     row = BisectRow(run.case, run.target, points, run.tilelang)
     return Passes(row, tuple(sorted(guilty, key=lambda g: g.number)))
+
+
+def _of_execution(claims: Sequence[Claim]) -> list[Claim]:
+    return [claim for claim in claims if claim.basis == "execution"]
 
 
 def _with_waits(onsets: Sequence[tuple[Claim, PassOnset]]) -> list[tuple[Claim, PassOnset]]:
@@ -146,6 +156,8 @@ class _ProvedPasses:
 
     def near(self, number: int) -> Result | None:
         """The proofs after a pass; of one that was not asked for, those after the nearest before it, else after it."""
+        if not self.results:  # without atomics
+            return None
         before = [n for n in self.results if n <= number]
         later = min(self.results) if number >= self._pipeline.tiles else None
         place = max(before) if before else later
@@ -177,7 +189,10 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
     before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
     name = pipeline.called(onset.number)
     number = pipeline.number(onset.number)
-    return Guilty(name, number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
+    origin = claim.finding.origin if claim.finding is not None else None
+    buffers = tuple(dict.fromkeys([*(origin.buffers if origin is not None else ()), claim.buffer]))
+    difference = tuple(list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:])
+    return Guilty(name, number, claim, difference, tuple(_notes(pipeline, claim, onset)), buffers)
 
 
 def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
@@ -202,25 +217,12 @@ def _unsaved(pipeline: Pipeline, place: int) -> Iterator[str]:
         yield f"or an earlier one: after {passes} the TIR could not be saved"
 
 
-def _shown(before: Sequence[str], after: Sequence[str], buffer: str) -> tuple[str, ...]:
-    """What a pass changed: where the buffer is concerned first, and no more than a screen."""
-    hunks: list[list[str]] = []
-    for line in list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]:
-        if line.startswith("@@") or not hunks:
-            hunks.append([])
-        hunks[-1].append(line)
-    hunks.sort(key=lambda hunk: not any(buffer in line for line in hunk))
-    lines = [line for hunk in hunks for line in hunk]
-    more = len(lines) - _LINES
-    return tuple(lines) if more <= 0 else (*lines[:_LINES], f"... {more} more lines: tlcheck dump --every-pass")
-
-
 def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
     notes = tuple(_unsaved(pipeline, number))
     without_names = tuple(lines)[2:]  # of two files
-    return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes)
+    return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes, (claim.buffer,))
 
 
 def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:

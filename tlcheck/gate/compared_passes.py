@@ -15,8 +15,6 @@ from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import Result
 
-_LINES = 60  # of a difference that is shown
-
 
 @dataclass(frozen=True)
 class LoweredPasses:
@@ -120,6 +118,4 @@ def _difference(
     titles: tuple[str, str],
 ) -> tuple[str, ...]:
     i, j = _reached(pairs, pairs.index(first))
-    lines = list(difflib.unified_diff(texts[0][i], texts[1][j], *titles, n=2, lineterm=""))
-    more = len(lines) - _LINES
-    return tuple(lines) if more <= 0 else (*lines[:_LINES], f"... {more} more lines: tlcheck dump --every-pass")
+    return tuple(difflib.unified_diff(texts[0][i], texts[1][j], *titles, n=2, lineterm=""))

@@ -113,7 +113,8 @@ class OtherKernel:
     """The first element of which the sources leave two values: `expected` before, `got` now.
 
     count: of the elements that differ, on the inputs of this seed. before, after: `agrees` or `differs`, of either side
-    and the case's reference; otherwise there is none, or it says nothing.
+    and the case's reference; otherwise there is none, or it says nothing. open: why they could not be compared; then
+    there is no such element.
     """
 
     buffer: str
@@ -124,6 +125,17 @@ class OtherKernel:
     count: int
     before: str = ""
     after: str = ""
+    open: str = ""
+
+    @property
+    def words(self) -> str:
+        """`C[0, 0] is 2.0, was 1.0 (inputs of seed 0; 8 elements differ)`; or why the kernels were not compared."""
+        if self.open:
+            what = "its blocks have other parts of the work, and to compare all of them takes more than is allowed"
+            return f"{what} ({self.open}): --blocks all"
+        element = f"{self.buffer}[{', '.join(map(str, self.index))}]"
+        said = f"as written {element} is {self.got}, was {self.expected}"
+        return f"{said} (inputs of seed {self.seed}; {self.count} elements differ)"
 
     @property
     def judgement(self) -> str:

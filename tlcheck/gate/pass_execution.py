@@ -7,8 +7,9 @@ right and the first after which it is wrong is said with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.execution import Execution
@@ -16,6 +17,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Request
+from tlcheck.execute.worlds.courses import course_of
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
@@ -55,21 +57,65 @@ class PassOnset:
 class ExecutedPasses:
     """Executes a kernel after each of its passes, as far as it is asked for."""
 
-    def __init__(self, pipeline: Pipeline, request: Request) -> None:
+    def __init__(self, pipeline: Pipeline, request: Request, known: Sequence[Claim] | None = None) -> None:
+        """known: the claims of the same execution, where the kernel was judged before."""
         self._pipeline = pipeline
-        snapshot = pipeline.executable(pipeline.last, LOWERED)
-        found = execute(snapshot, request)
-        self._names = {str(b.data.value): b.name for b in snapshot.checkpoints[Checkpoint.SOURCE].buffers}
-        self._request = replace(request, blocks=_blocks(found, request), seeds=_seeds(found, request))
-        # Alone, the blocks that showed it may show more: a copy that nobody waits for does not land while others wait.
-        self._final = execute(snapshot, self._request)
-        usual = claims_of(snapshot, diagnose(snapshot, request, found), request)
-        alone = claims_of(snapshot, diagnose(snapshot, self._request, self._final), self._request)
-        # the claims of the usual blocks, and in the place of each what is refuted of it in fewer of them
-        refuted = {(claim.kind, claim.buffer): claim for claim in alone if claim.verdict == REFUTED}
-        self.claims = [refuted.get((c.kind, c.buffer), c) if c.verdict != REFUTED else c for c in usual]
+        self._snapshot = pipeline.executable(pipeline.last, LOWERED)
+        self._names = {str(b.data.value): b.name for b in self._snapshot.checkpoints[Checkpoint.SOURCE].buffers}
         self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
         self._executed: list[int] = []  # after which passes the kernel was executed
+        self.claims = list(known) if known is not None else self._judged(request)
+        self._request = self._narrowed(request)
+        if known is None and self.refuted:
+            self.claims = self._alone()
+        if not self._brief:
+            self._request = replace(request, course=self._request.course)
+
+    def _judged(self, request: Request) -> list[Claim]:
+        found = execute(self._snapshot, request)
+        return list(claims_of(self._snapshot, diagnose(self._snapshot, request, found, steps=False), request))
+
+    def _narrowed(self, request: Request) -> Request:
+        """The blocks and inputs that show what is wrong."""
+        findings = [claim.finding for claim in self.refuted if claim.finding is not None]
+        blocks = tuple(dict.fromkeys(block for finding in findings for block in finding.blocks))
+        seeds = tuple(dict.fromkeys(seed for finding in findings for seed in finding.seeds))
+        known = all(finding.blocks for finding in findings)  # an element that nobody wrote may be of any block
+        return replace(
+            request,
+            blocks=blocks if blocks and known else request.blocks,
+            seeds=seeds or request.seeds[:1],
+            course=course_of(self._snapshot, request),
+        )
+
+    def _alone(self) -> list[Claim]:
+        """The claims, and in the place of each what is refuted of it in fewer blocks.
+
+        A copy that nobody waits for may land while other blocks wait.
+        """
+        found = self._final
+        races = {("order", self._names.get(race.parameter, race.buffer)) for race in found.races}
+        stops = {("legality", found.illegal.buffer)} if found.illegal is not None else set()
+        known = {(claim.kind, claim.buffer) for claim in self.refuted}
+        if known >= {("output", name) for name in self._wrong} | races | stops:
+            return self.claims
+        refuted = {(c.kind, c.buffer): c for c in self._judged(self._request) if c.verdict == REFUTED}
+        return [refuted.get((c.kind, c.buffer), c) if c.verdict != REFUTED else c for c in self.claims]
+
+    @cached_property
+    def _final(self) -> Execution:
+        """What the last pass leaves, in the blocks that show what is wrong."""
+        return execute(self._snapshot, replace(self._request, brief=True))
+
+    @property
+    def _wrong(self) -> list[str]:
+        """The outputs that are wrong there."""
+        return [self._names.get(o.name, o.name) for o in self._final.outputs if o.verdict == REFUTED]
+
+    @cached_property
+    def _brief(self) -> bool:
+        """Whether few blocks, with floats as float64, show whatever is wrong; else all that were executed have to."""
+        return all(claim.buffer in self._wrong for claim in self.refuted if claim.kind == "output")
 
     @property
     def refuted(self) -> list[Claim]:
@@ -147,9 +193,8 @@ class ExecutedPasses:
         key = self._pipeline.text(number), stage
         if key not in self._known:
             snapshot = self._pipeline.executable(number, stage)
-            self._known[key] = execute(
-                snapshot, replace(self._request, checkpoint=stage, printed=False, contested=False)
-            )
+            asked = replace(self._request, checkpoint=stage, printed=False, contested=False, brief=self._brief)
+            self._known[key] = execute(snapshot, asked)
         return self._known[key]
 
     def _said(self, claim: Claim, found: Execution) -> PassState:
@@ -181,30 +226,3 @@ _OUTCOMES = {
 def _same(one: Illegal, other: Illegal | None) -> bool:
     """Whether two illegal accesses are of one buffer and one kind."""
     return other is not None and (type(one), one.buffer) == (type(other), other.buffer)
-
-
-def _blocks(found: Execution, request: Request) -> tuple[tuple[int, int, int], ...] | int:
-    """The blocks that showed what is wrong; where nobody wrote an element it may be any of them."""
-    seen = [b for b in _guilty_blocks(found) if b is not None]
-    if not seen or None in list(_guilty_blocks(found)):
-        return found.blocks or request.blocks
-    return tuple(dict.fromkeys(seen))
-
-
-def _guilty_blocks(found: Execution) -> Iterator[tuple[int, int, int] | None]:
-    for outcome in found.outputs:
-        if outcome.difference is not None:
-            yield outcome.difference.writer.block if outcome.difference.writer is not None else None
-    for race in found.races:
-        yield race.first.block
-        yield race.second.block
-    if found.illegal is not None:
-        yield found.world_of(found.illegal)[0] if found.blocks else None
-
-
-def _seeds(found: Execution, request: Request) -> tuple[int, ...]:
-    """The inputs that showed it; those of the first seed where only accesses are wrong."""
-    seeds = [o.difference.seed for o in found.outputs if o.difference is not None]
-    if found.illegal is not None:
-        return request.seeds
-    return tuple(dict.fromkeys(seeds)) or request.seeds[:1]

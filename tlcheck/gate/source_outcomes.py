@@ -75,7 +75,8 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, again: _InputsAgain
         return msgspec.json.decode(known, type=OtherKernel | None)
     again.watcher.stage(f"executing {pair.case} {pair.target} as both have it written")
     found = _executed(before, read_snapshot(before.snapshot), read_snapshot(after.snapshot), request, again)
-    kept.put("traced", key, msgspec.json.encode(found))
+    if found is None or not found.open:  # a busy machine executes less
+        kept.put("traced", key, msgspec.json.encode(found))
     return found
 
 
@@ -91,7 +92,7 @@ def _executed(
     before: LoweredSide, old: Snapshot, new: Snapshot, request: Request, again: _InputsAgain
 ) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
-    from tlcheck.execute.compare.sources import differing_output  # not where the answer is kept
+    from tlcheck.execute.compare.sources import UncomparedPartsError, differing_output  # not where it is kept
     from tlcheck.gate.source_reference import as_traced
     from tlcheck.verdicts.judging import with_given
 
@@ -100,7 +101,10 @@ def _executed(
     with suppress(Stopped, UsageError, OSError, ValueError, MemoryError, RecursionError):
         if (given := again.given(before)) is not None:
             request = with_given(request, old, given)
-        found = differing_output(old, new, request)
+        try:
+            found = differing_output(old, new, request)
+        except UncomparedPartsError as uncompared:
+            return OtherKernel("", (), "", "", 0, 0, open=str(uncompared))
         if found is not None:
             name = next(b.name for b in old.checkpoints[SOURCE].buffers if b.data.value == found[0])
             difference = found[1]
@@ -143,10 +147,7 @@ def source_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
     found, after = compared.traced, compared.after
     if found is None or after is None:
         return
-    said = f"{found.buffer}[{', '.join(map(str, found.index))}] is {found.got}, was {found.expected}"
-    words = (
-        f"{tilelang_in_words(after.result.run.toolchain, after.result.run.versions)} traces this file to another"
-        f" kernel: as written {said} (inputs of seed {found.seed}; {found.count} elements differ); {found.judgement}"
-    )
+    release = tilelang_in_words(after.result.run.toolchain, after.result.run.versions)
+    words = f"{release} traces this file to another kernel: {found.words}; {found.judgement}"
     klass = _CLASSES.get((found.before, found.after), "weaker")
     yield Outcome(klass, _SOURCE_KIND, "", f"another kernel, {klass}", words, found.buffer, after.line)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck import exits
@@ -58,7 +59,8 @@ class Update:
             self.store.record(Pending(state.key, None, {}, notes=(state.why,)))
             self.removed.append(state.key)
 
-    def report(self) -> Iterator[str]:
+    def report(self, cases: Sequence[str] = ()) -> Iterator[str]:
+        """Yield what is new or changed, and the commands that decide on it. cases: as the user wrote them."""
         for word, found in (("new", self.new), ("changed", self.changed)):
             for pending in found:
                 yield f"{word}  {pending.key}{_warning(pending)}"
@@ -69,7 +71,8 @@ class Update:
         waiting = len(self.new) + len(self.changed) + len(self.removed)
         yield f"{plural(waiting, 'change')} to review, {len(self.same)} as approved"
         if waiting:
-            yield "next: `tlcheck golden review`; without a terminal, `tlcheck golden accept [CASE] --reason TEXT`"
+            accept = shlex.join(["tlcheck", "golden", "accept", *cases, "--reason", "TEXT"])
+            yield f"next: `tlcheck golden review`; without a terminal, `{accept}`"
 
     def exit_code(self) -> int:
         """Return the exit code: changes wait for a review, and are no finding."""

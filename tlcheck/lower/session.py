@@ -56,6 +56,10 @@ class Settings:
     loudness: int = 0
     said: tuple[str, ...] = ()
 
+    def saying(self, words: tuple[str, ...]) -> Settings:
+        """With words that other commands about the kernels need as well."""
+        return replace(self, said=(*words, *self.said))
+
 
 class Watcher(Protocol):
     """Who is told how far it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,6 +22,7 @@ from tlcheck.verdicts.results import Result
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _IN_WORDS = {AGREES: "agrees with the reference", DIFFERS: "differs from the reference", UNDECIDED: "undecided"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
+_FEW, _LONGEST = 6, 160  # lines of a difference that are shown, and characters of each
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,16 @@ class Bisected:
         return [*self.rows, *(found.row for found in (*self.passes, *of_two))]
 
 
-def write(console: Console, found: Bisected) -> None:
-    """Print the rows, and of passes those that change something, with the TIR around it."""
+def write(console: Console, found: Bisected, *, verbose: bool = False) -> None:
+    """Print the rows, and of passes those that change something. verbose: with all of the TIR that they change."""
     for row in found.rows:
         _print(console, *_of_releases(row))
     _print(console, *_next(found.rows))
     told: dict[tuple[object, ...], str] = {}  # what is wrong with a kernel -> the case that it was said of
     for passes in found.passes:
-        _print(console, *_of_passes(passes, told))
+        _print(console, *_of_passes(passes, told, verbose))
     for compared in found.compared:
-        _print(console, *_of_two(compared))
+        _print(console, *_of_two(compared, verbose))
     _print(console, *(Text(line, style="red") for line in _unlowered(found)))
     for remark in found.remarks:
         _print(console, Text(remark, style="dim"))
@@ -151,7 +153,7 @@ def _transitions(row: BisectRow) -> Iterator[Text]:
         yield Text(f"  {row.points[0].state} in all of them", style="bold")
 
 
-def _of_passes(found: Passes, told: dict[tuple[object, ...], str]) -> Iterator[Text]:
+def _of_passes(found: Passes, told: dict[tuple[object, ...], str], verbose: bool) -> Iterator[Text]:
     """A script compiles a kernel for several arguments: what is equally wrong with all of these is told once."""
     row = found.row
     yield Text(f"{row.case} {row.target}, tilelang {row.release}", style="bold")
@@ -163,7 +165,7 @@ def _of_passes(found: Passes, told: dict[tuple[object, ...], str]) -> Iterator[T
     if found.guilty and first_of_it != row.case:
         yield Text(f"  {'; '.join(dict.fromkeys(map(_culprit, found.guilty)))}: as in {first_of_it}", style="bold red")
     else:
-        yield from _of_all_guilty(found.guilty)
+        yield from _of_all_guilty(found.guilty, verbose)
     if not found.guilty:
         yield Text("  no pass makes it wrong", style="green")
 
@@ -174,7 +176,7 @@ def _what_is_wrong(found: Passes) -> tuple[object, ...]:
     return row.case.partition("[")[0], row.target, row.release, *wrong
 
 
-def _of_two(compared: ComparedPasses) -> Iterator[Text]:
+def _of_two(compared: ComparedPasses, verbose: bool) -> Iterator[Text]:
     yield Text(f"{compared.case} {compared.target}: {compared.old} and {compared.new}", style="bold")
     first = compared.first
     if first is None:
@@ -185,16 +187,30 @@ def _of_two(compared: ComparedPasses) -> Iterator[Text]:
         name = first.name or "the kernel before the first pass"
         numbers = "" if side or not first.name else f" (passes {first.old} and {first.new})"
         yield Text(f"  they differ since {name}{numbers}" + (f", only in {side}" if side else ""), style="bold")
-        yield from _of_difference(compared.difference)
+        buffers = [name for passes in compared.judged for g in passes.guilty for name in g.buffers]
+        yield from _of_difference(compared.difference, buffers, verbose)
     for title, passes in zip((compared.old, compared.new), compared.judged, strict=True):
         last = passes.row.points[-1]
         yield Text.assemble(f"  {title}: ", _word(last), _why(last) if last.state == FAILS else "")
-        yield from _of_all_guilty(passes.guilty)
+        yield from _of_all_guilty(passes.guilty, verbose)
 
 
-def _of_difference(lines: Sequence[str]) -> Iterator[Text]:
-    for line in lines:
-        yield Text(f"    {line}", style={"-": "red", "+": "green"}.get(line[:1], "dim"))
+def _of_difference(lines: Sequence[str], buffers: Sequence[str], verbose: bool) -> Iterator[Text]:
+    """All lines, or the first of those that are about the buffers."""
+    shown = list(lines) if verbose else _about(lines, buffers)
+    for line in shown:
+        text = line if verbose or len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+        yield Text(f"    {text}", style={"-": "red", "+": "green"}.get(line[:1], "dim"))
+    if len(shown) < len(lines):
+        yield Text(f"    {len(lines) - len(shown)} more lines of TIR: -v", style="dim")
+
+
+def _about(lines: Sequence[str], buffers: Sequence[str]) -> list[str]:
+    """The first lines of a difference that were changed and name one of the buffers; without such, the first ones."""
+    changed = [line for line in lines if line.startswith(("-", "+")) and not line.startswith(("---", "+++"))]
+    named = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in buffers)) if buffers else None
+    own = [line for line in changed if named is not None and named.search(line)]
+    return (own or changed)[:_FEW]
 
 
 def _culprit(guilty: Guilty) -> str:
@@ -206,7 +222,7 @@ def _culprit(guilty: Guilty) -> str:
     return "no pass makes it wrong, the code generator does: the CUDA computes something else than the last TIR says"
 
 
-def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
+def _of_all_guilty(guilty: Sequence[Guilty], verbose: bool) -> Iterator[Text]:
     """Each pass once, with all that it makes wrong, then what it changed."""
     for place in dict.fromkeys((g.number, g.pass_name) for g in guilty):
         own = [g for g in guilty if (g.number, g.pass_name) == place]
@@ -218,5 +234,7 @@ def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
             assert finding is not None
             yield Text(f"    {one.claim.buffer}, {one.claim.source.words}: {finding.rule} {finding.what}")
             yield Text(f"    {finding.words}")
-        for difference in dict.fromkeys(g.difference for g in own if g.claim.kind != "order" or len(own) == 1):
-            yield from _of_difference(difference)
+        shown = [g for g in own if g.claim.kind != "order" or len(own) == 1]
+        for difference in dict.fromkeys(g.difference for g in shown):
+            buffers = [name for g in shown if g.difference == difference for name in g.buffers]
+            yield from _of_difference(difference, buffers, verbose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -17,19 +18,19 @@ from tlcheck.verdicts.words import plural
 
 _LINE = 200  # characters of an error
 _ROWS = 40  # of text shown of each of several groups
-_ADVICE = {
-    MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
-    WAITING: "decide on those that wait: `tlcheck golden review`",
-    UNUSABLE: "record them anew: `tlcheck golden update`, then `tlcheck golden review`",
-    ORPHANED: "remove them: `tlcheck golden update`, then `tlcheck golden review`",
-    CHANGED: "if that is meant: `tlcheck golden update`, then `tlcheck golden review`",
+_ADVICE = {  # the options of `golden update`; None where only a review is left
+    MISSING: ("record them", ("--new-only",)),
+    WAITING: ("decide on those that wait", None),
+    UNUSABLE: ("record them anew", ()),
+    ORPHANED: ("remove them", ()),
+    CHANGED: ("if that is meant", ()),
 }
 
 
-def write(console: Console, states: Sequence[State], form: DiffForm) -> None:
-    """The report of `golden check`."""
+def write(console: Console, states: Sequence[State], form: DiffForm, words: Sequence[str] = ()) -> None:
+    """The report of `golden check`. words: what the user says of the kernels, for commands about them."""
     comparisons = {str(s.key): s.comparison for s in states if s.comparison is not None}
-    write_groups_and_notes(console, grouped(comparisons), list(_notes(states)), summary_of(states), form)
+    write_groups_and_notes(console, grouped(comparisons), list(_notes(states, words)), summary_of(states), form)
 
 
 def write_groups_and_notes(
@@ -45,13 +46,16 @@ def write_groups_and_notes(
     console.print(Text(summary, style="bold"), highlight=False, soft_wrap=True)
 
 
-def _notes(states: Sequence[State]) -> Iterator[str]:
+def _notes(states: Sequence[State], words: Sequence[str]) -> Iterator[str]:
     for state in states:
         if state.kind in (MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOWERED):
             known = "expected not to lower" if state.expected else state.kind
             yield f"{state.key}: {known}: {_first_line(state.why)}"
     kinds = {state.kind for state in states}
-    yield from (advice for kind, advice in _ADVICE.items() if kind in kinds)
+    for kind, (what, options) in _ADVICE.items():
+        if kind in kinds:
+            update = shlex.join(["tlcheck", "golden", "update", *words, *(options or ())])
+            yield f"{what}: " + (f"`{update}`, then " if options is not None else "") + "`tlcheck golden review`"
 
 
 def _first_line(text: str) -> str:

@@ -158,6 +158,42 @@ class FindingOrigin:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingHistory:
+    """Since when something is wrong, and by which pass.
+
+    right_in: the nearest installed releases that have it right, oldest first. wrong_in: those tried that have the
+    kernel wrong too. open_in: those of which it is not known. proved: whether it is proved in each that has it right,
+    and not only agrees in what was executed. pass_name: the first pass after which it is wrong, empty where that is not
+    known. note: what else there is to say of the pass, such as passes before it that could not be executed.
+    """
+
+    right_in: tuple[str, ...]
+    wrong_in: tuple[str, ...] = ()
+    open_in: tuple[str, ...] = ()
+    proved: bool = False
+    pass_name: str = ""
+    note: str = ""
+
+    @property
+    def words(self) -> str:
+        """`right (agreed) in 0.1.8 and 0.1.11`, `wrong in 0.1.10 too`; empty where no release was tried."""
+        parts = []
+        if self.right_in:
+            parts.append(f"right{'' if self.proved else ' (agreed)'} in {_listed(self.right_in)}")
+        elif self.wrong_in:
+            parts.append(f"wrong in {_listed(self.wrong_in)} too")
+        if self.open_in:
+            parts.append(f"not decided in {_listed(self.open_in)}")
+        return "; ".join(parts)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """`0.1.8, 0.1.9 and 0.1.10`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What refutes a claim: one rule broken, at the earliest checkpoint and by the most basic rule.
 
@@ -170,6 +206,7 @@ class Finding:
     known for certain. blame: `compiler` where the source is well defined and the lowered kernel differs from it,
     `author` where the source itself is at fault. weight: `error` where values are wrong, or the device hangs or stops;
     `hazard` where a rule of the manual is broken, and no value was wrong in any schedule that was tried.
+    history: None where nobody looked for it. blocks, seeds: which show it alone; empty where any may.
     """
 
     rule: str
@@ -190,6 +227,9 @@ class Finding:
     origin: FindingOrigin | None = None
     blame: Blame = "compiler"
     weight: Weight = "error"
+    history: FindingHistory | None = None
+    blocks: tuple[tuple[int, int, int], ...] = ()
+    seeds: tuple[int, ...] = ()
 
     def blamed(self, release: str) -> str:
         """`your kernel`; `TileLang 0.1.9, tl.InjectSoftwarePipeline`: who is to blame. release: TileLang's."""

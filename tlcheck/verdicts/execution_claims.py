@@ -149,7 +149,9 @@ class _Claims:
         )
         if outcome.verdict == "undecided":
             return claim
-        return replace(claim, verdict=AGREED) if wrong is None else self._differs(claim, wrong)
+        if wrong is None or outcome.difference is None:
+            return replace(claim, verdict=AGREED)
+        return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
 
     def _differs(self, claim: Claim, wrong: WrongOutput) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""
@@ -203,8 +205,8 @@ class _Claims:
         finding = replace(finding, weight="hazard" if problem == "fence" else "error")
         used = line_of_use(self._source, race.buffer, race.second.kind != "read")
         line = self._line(self._near(race.second.origin.stmt, used))
-        claim = Claim("order", name, name, line, UNDECIDED, "execution", executed=self._executed)
-        return replace(claim, verdict=REFUTED, finding=finding)
+        claim = Claim("order", name, name, line, REFUTED, "execution", finding=finding, executed=self._executed)
+        return _seen(claim, tuple(dict.fromkeys((race.first.block, race.second.block))), self._execution.seeds[:1])
 
     def unordered(self, race: Race) -> tuple[str, Accesses]:
         """The buffer that is raced for, and both accesses."""
@@ -239,7 +241,7 @@ class _Claims:
 
     def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
-        block, _ = self._execution.world_of(illegal)
+        block, seed = self._execution.world_of(illegal)
         act = self._made(str(illegal), Writer(block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
@@ -248,8 +250,8 @@ class _Claims:
             finding = replace(finding, pass_name=_ORDERING["a barrier"])
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
-        claim = Claim("legality", key, key, line, UNDECIDED, "execution", executed=self._executed)
-        return replace(claim, verdict=REFUTED, finding=finding)
+        claim = Claim("legality", key, key, line, REFUTED, "execution", finding=finding, executed=self._executed)
+        return _seen(claim, (block,), (seed,))
 
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""
@@ -278,6 +280,12 @@ class _Claims:
             excerpt=excerpt(self._snapshot, at, stmt),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),
         )
+
+
+def _seen(claim: Claim, blocks: tuple[tuple[int, int, int], ...], seeds: tuple[int, ...]) -> Claim:
+    """A refuted claim with the blocks and seeds that show it."""
+    finding = claim.finding
+    return claim if finding is None else replace(claim, finding=replace(finding, blocks=blocks, seeds=seeds))
 
 
 def _is_explained(claim: Claim, fault: Fault) -> bool:

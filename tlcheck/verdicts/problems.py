@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck.lower.runs import near
+from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import Claim, Finding, Weight
 from tlcheck.verdicts.commands import bisect_of, explain_of
@@ -211,17 +212,35 @@ def _short(number: str) -> str:
 
 
 def _blame(finding: Finding, release: str) -> str:
-    after = f" ({finding.pass_name})" if finding.pass_name else ""
-    skipped = f"; not executed: {', '.join(finding.skipped)}" if finding.skipped else ""
-    right = f"; right in {finding.right_from}" if finding.right_from else ""
-    return f"TileLang {release}{after}{skipped}{right}"
+    known = finding.history
+    name = (known.pass_name if known is not None else "") or finding.pass_name
+    parts = [f"TileLang {release}" + (f" ({name})" if name else "")]
+    if known is not None and known.pass_name:
+        parts += [known.note] if known.note else []
+    elif finding.skipped:
+        parts.append(f"not executed: {', '.join(finding.skipped)}")
+    if known is not None and known.words:
+        parts.append(known.words)
+    elif finding.right_from:
+        parts.append(f"right in {finding.right_from}")
+    return "; ".join(parts)
 
 
 def _help(result: Result, finding: Finding) -> str:
     """What is known to help, and where more is said."""
-    ways = [f"use TileLang {finding.right_from}"] if finding.right_from else []
+    right = _right_release(finding, result.run.release)
+    ways = [f"use TileLang {right}"] if right else []
     ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
     ways += [finding.advice] if finding.advice else []
-    since = finding.blame == "compiler" and not finding.right_from and not result.saved
-    known = [f"`{bisect_of(result.run)}` says which release is right"] if since else []
+    unknown = finding.blame == "compiler" and not right and not result.saved
+    known = [f"`{bisect_of(result.run)}` says which release is right"] if unknown else []
     return "; ".join([*([" or ".join(ways)] if ways else []), *known, f"`{explain_of(finding.rule)}`"])
+
+
+def _right_release(finding: Finding, own: str) -> str:
+    """A release that has it right: a newer one, if any is known."""
+    found = finding.history.right_in if finding.history is not None else ()
+    if not found:
+        return finding.right_from
+    newest = found[-1]
+    return newest if Release.of(newest) > Release.of(own) else f"{newest}, which is older"

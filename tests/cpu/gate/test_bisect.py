@@ -65,6 +65,13 @@ def test_without_ends_it_is_all_that_is_installed(installed: set[str]) -> None:
     assert ends_of(None, "./build") == ("0.1.9", "./build")
 
 
+def test_what_is_not_installed_between_is_left_out_unless_both_ends_are_given(installed: set[str]) -> None:
+    installed -= {"0.1.8", "0.1.10"}
+    assert range_of("0.1.7.post3", "0.1.11", every=False) == ["0.1.7.post3", "0.1.9", "0.1.11"]
+    with pytest.raises(UsageError, match=r"toolchain install 0\.1\.8`"):
+        range_of("0.1.8", "0.1.9", every=False)
+
+
 def test_what_cannot_be_a_range(installed: set[str]) -> None:
     with pytest.raises(UsageError, match=r"--from 0\.1\.9 is newer than --to 0\.1\.8"):
         range_of("0.1.9", "0.1.8")

@@ -13,7 +13,9 @@ from tests.cpu.gate.comparing import made as side_of
 from tests.cpu.lower.test_case_inputs import Maker
 from tlcheck.cache.store import Cache
 from tlcheck.cli.progress import bar
-from tlcheck.execute.request import GivenInputs, Request
+from tlcheck.execute.compare import sources
+from tlcheck.execute.memory import state
+from tlcheck.execute.request import ALL, GivenInputs, Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import LoweredPair, OtherKernel
 from tlcheck.gate.source_outcomes import compare_sources
@@ -65,6 +67,24 @@ def test_equal_outputs_are_no_difference(tmp_path: Path) -> None:
     pair = pair_of(tmp_path, one, other)
     assert asked(pair, tmp_path, Cache(None)) is None
     assert outcomes(pair, one_toolchain=False) == ()
+
+
+def test_blocks_with_other_parts_of_the_work_are_not_all_executed_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = SourceKernel()
+    one, other = (kernel.snapshot(kernel.store(block, 1.0)) for block in (kernel.kernel.bx, kernel.mirrored))
+    pair = pair_of(tmp_path, one, other)
+    monkeypatch.setattr(sources, "_SECONDS", -1.0)
+    monkeypatch.setattr(state, "_BETWEEN_TIMES", 0)
+    found = asked(pair, tmp_path, Cache(tmp_path / "cache"))
+    assert found is not None
+    (outcome,) = outcomes(replace(pair, traced=found), one_toolchain=False)
+    assert (outcome.klass, outcome.id) == ("weaker", "weaker/as-written")
+    assert "takes more than is allowed (time): --blocks all" in outcome.words
+    with bar() as watcher:
+        (every,) = compare_sources([pair], Request(ALL), Settings(), Cache(tmp_path / "cache"), tmp_path, watcher)
+    assert every.traced is None
 
 
 @pytest.mark.parametrize("made", [GivenInputs("gone", (), "k.py:1"), None])

@@ -144,7 +144,7 @@ def test_all_of_a_group(project: Path) -> None:
 def test_without_a_terminal_it_names_the_other_commands(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["golden", "review"]) == 2
-    assert "tlcheck golden accept [CASE] --reason TEXT" in capsys.readouterr().err
+    assert "tlcheck golden accept --reason TEXT" in capsys.readouterr().err
 
 
 def test_what_is_refuted_cannot_be_accepted(project: Path) -> None:

@@ -19,6 +19,7 @@ from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.program.generated import Departure, departures
 from tlcheck.program.release import Release
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.walk import statements
 
@@ -51,12 +52,12 @@ class Diagnosis:
     stop: Onset | None
 
 
-def diagnose(snapshot: Snapshot, request: Request, execution: Execution) -> Diagnosis:
-    """Find the onsets and steps of whatever is wrong in the execution of a request."""
+def diagnose(snapshot: Snapshot, request: Request, execution: Execution, *, steps: bool = True) -> Diagnosis:
+    """Find the onsets of whatever is wrong in the execution of a request, and unless not wanted the steps to it."""
     levels = Levels(snapshot, request)
     stop = None if execution.illegal is None else _stop(levels, execution, execution.illegal)
     outputs = {
-        outcome.name: _wrong_output(snapshot, levels, outcome.name, outcome.difference, execution.races)
+        outcome.name: _wrong_output(snapshot, levels, outcome, execution.races, steps)
         for outcome in execution.outputs
         if outcome.difference is not None
     }
@@ -75,20 +76,37 @@ def _stop(levels: Levels, execution: Execution, illegal: Illegal) -> Onset | Non
 
 
 def _wrong_output(
-    snapshot: Snapshot, levels: Levels, name: str, found: Difference, races: Sequence[Race]
+    snapshot: Snapshot, levels: Levels, outcome: OutputOutcome, races: Sequence[Race], steps: bool
 ) -> WrongOutput:
+    name, found = outcome.name, outcome.difference
+    assert found is not None
+
     def is_wrong(execution: Execution) -> bool | str:
         """Whether the output is; the reason where that is undecided."""
         outcome = _outcome(execution, name)
         return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
 
     origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races)
-    onset = levels.onset(found.blocks, found.seed, is_wrong)
+    onset = levels.onset(found.blocks, found.seed, is_wrong, rounded=found.rounded)
     if onset is not None:
-        first = _outcome(onset.execution, name).difference or found
-        found = replace(first, count=found.count, early=found.early)
-    traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found)
+        found = _at_onset(levels, name, found, onset)
+    traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None
     return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced, origin)
+
+
+def _at_onset(levels: Levels, name: str, found: Difference, onset: Onset) -> Difference:
+    """The first element that differs at the onset, and who writes it there."""
+    own = replace(levels.showing(found.blocks, found.seed), checkpoint=Checkpoint(onset.checkpoint))
+    brief = _outcome(levels.execution(replace(own, brief=not found.rounded)), name).difference
+    if onset.checkpoint == LOWERED and brief is not None and _is_same(brief, found):
+        return found
+    first = _outcome(levels.execution(own), name).difference or found
+    return replace(first, count=found.count, early=found.early)
+
+
+def _is_same(one: Difference, other: Difference) -> bool:
+    """Whether two differences are of one element and of equal values."""
+    return (one.element, one.seed, one.expected, one.got) == (other.element, other.seed, other.expected, other.got)
 
 
 def _outcome(execution: Execution, name: str) -> OutputOutcome:

@@ -24,13 +24,12 @@ Judgement = Callable[[Execution], bool | str]
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Where a kernel becomes wrong, and its execution there.
+    """Where a kernel becomes wrong.
 
     skipped: checkpoints before that, up to one that is right, of which it is not known, each with the reason.
     """
 
     checkpoint: str
-    execution: Execution
     skipped: tuple[tuple[str, str], ...] = ()
 
 
@@ -42,33 +41,34 @@ class Levels:
         self._snapshot, self._request = snapshot, request
         self._known: dict[Request, Execution] = {}
 
-    def onset(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> Onset | None:
+    def onset(
+        self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement, *, rounded: bool = False
+    ) -> Onset | None:
         """The first checkpoint that is wrong in these blocks, with the inputs of one seed.
 
-        wrong: says of an execution whether it is, or why that is not known. None where not even the last one is, which
-        runs in these blocks alone only if no earlier one is known to be wrong.
+        wrong: says of an execution whether it is, or why that is not known. rounded: it is wrong only with floats in
+        their own types. None where not even the last one is, which runs in these blocks alone only if no earlier one is
+        known to be wrong.
         """
-        own = self.showing(blocks, seed)
+        own = replace(self.showing(blocks, seed), brief=not rounded)
         names = [name for name in self._snapshot.checkpoints if name != SOURCE]
         found: Onset | None = None
         skipped: list[tuple[str, str]] = []
         for name in reversed(names[: names.index(own.checkpoint)]):
-            execution = self._execution(replace(own, checkpoint=Checkpoint(name)))
-            answer = wrong(execution)
+            answer = wrong(self.execution(replace(own, checkpoint=Checkpoint(name))))
             if isinstance(answer, str):
                 skipped.insert(0, (name, answer))
             elif answer:
-                found, skipped = Onset(name, execution), []
+                found, skipped = Onset(name), []
             else:
                 break
         if found is None:
-            last = self._execution(own)
-            found = Onset(own.checkpoint, last) if wrong(last) is True else None
+            found = Onset(own.checkpoint) if wrong(self.execution(own)) is True else None
         return None if found is None else replace(found, skipped=tuple(skipped))
 
     def is_wrong_as_tir(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> bool:
         """Whether the last checkpoint is wrong not only as the CUDA that is made of it. Yes where that is not known."""
-        return wrong(self._execution(replace(self.showing(blocks, seed), printed=False))) is not False
+        return wrong(self.execution(replace(self.showing(blocks, seed), printed=False))) is not False
 
     def showing(self, blocks: Sequence[tuple[int, int, int]], seed: int) -> Request:
         """The request of these blocks and the inputs of one seed, with which the kernel is known to be wrong."""
@@ -79,7 +79,8 @@ class Levels:
     def _course(self) -> Course | None:
         return course_of(self._snapshot, self._request)
 
-    def _execution(self, request: Request) -> Execution:
+    def execution(self, request: Request) -> Execution:
+        """What a request comes to; each is executed once."""
         key = replace(request, given=None)
         if key not in self._known:
             self._known[key] = execute(self._snapshot, request)

@@ -164,7 +164,8 @@ class _Judge:
             outputs = [self._with_early_copies(outcome, early, source, draw) for outcome in outputs]
         stop = (None if early is None else early.illegal) or self._hang(watching, draw)
         rounded = None
-        if stop is None and source.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered):
+        few = not self._levels.request.brief and source.spent + lowered.spent <= _ROUNDED
+        if stop is None and few and rounds(self._levels.lowered):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
@@ -479,8 +480,10 @@ class _Judge:
         if not self._levels.plain:
             return OutputOutcome(name, "refuted", difference=difference)
         late = lowered.options.late
-        writer = self._last_write(name, difference, self._levels.lowered_invocation(draw, late=late))
-        author = self._last_write(name, difference, self._levels.source_invocation(draw))
+        writer = author = None
+        if not self._levels.request.brief:
+            writer = self._last_write(name, difference, self._levels.lowered_invocation(draw, late=late))
+            author = self._last_write(name, difference, self._levels.source_invocation(draw))
         buffer = next(b for b in self._levels.source.buffers if b.data.value == name)
         index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
         index = index or (difference.element,)

@@ -15,6 +15,7 @@ from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.outcome import Difference
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import is_poison
+from tlcheck.execute.reasons import BudgetSpent, Stopped
 from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
@@ -22,6 +23,7 @@ from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Snapshot
 
+_SECONDS = 10.0  # of the processor, for all blocks of both kernels: nobody has asked for these
 _NOTHING = "undefined (nothing wrote it, or what it is made of)"
 
 
@@ -29,13 +31,22 @@ def differing_output(before: Snapshot, after: Snapshot, request: Request) -> tup
     """The first output, by its pointer, of which the later one leaves something else; expected is what was before.
 
     Raises Stopped for what cannot be executed. The blocks that the request asks for are compared; where these write
-    other elements on either side, blocks have other parts of the work, and all of them are executed.
+    other elements on either side, blocks have other parts of the work, and all of them are executed, for a few seconds:
+    raises UncomparedPartsError where that does not do.
     """
     asked = replace(request, checkpoint=SOURCE)
     try:
         return _Sources(before, after, asked).difference()
     except _OtherPartsError:
-        return _Sources(before, after, replace(asked, blocks=ALL, seeds=asked.seeds[:1])).difference()
+        few = replace(asked.budget, seconds=min(asked.budget.seconds, _SECONDS))
+        try:
+            return _Sources(before, after, replace(asked, blocks=ALL, seeds=asked.seeds[:1], budget=few)).difference()
+        except BudgetSpent as spent:
+            raise UncomparedPartsError(str(spent), spent.kind) from spent
+
+
+class UncomparedPartsError(Stopped):
+    """The same blocks write other elements on either side, and to execute all blocks takes more than is allowed."""
 
 
 class _OtherPartsError(Exception):

@@ -1,0 +1,179 @@
+"""Since when a kernel is wrong, and by which pass: its neighbours among the installed releases, and its passes.
+
+Releases are tried outward from the kernel's own, older and newer, up to the first that has it right. A claim is right
+in a release where it is proved or agrees, and nothing else of the kernel is refuted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Timer
+
+from tlcheck.errors import UsageError
+from tlcheck.execute.request import SOURCE
+from tlcheck.gate.bisect import RIGHT, WRONG, state_of
+from tlcheck.gate.bisect_passes import Guilty, judge_passes
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.lower.runs import Run
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Settings
+from tlcheck.program.release import Release
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain import environment
+from tlcheck.toolchain.releases import RELEASES
+from tlcheck.toolchain.resolve import recipe_of
+from tlcheck.verdicts.checking import checking, with_inputs
+from tlcheck.verdicts.claim import PROVED, Claim, FindingHistory
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
+from tlcheck.verdicts.judging import with_given
+from tlcheck.verdicts.results import Result, read_snapshot
+
+_TRIED = 3  # releases on either side
+_OWN_PARTS = 2.0  # that the neighbours and the passes take, in times of the kernel's own check
+_Name = tuple[str, str]  # of a claim: its kind and its buffer
+
+
+@dataclass(frozen=True)
+class HistorySearch:
+    """How histories are found. policy: how kernels are executed; neither expectations nor acceptances take part.
+
+    folder: of files. stoppable: takes what ends the work where the user ends the command. seconds: that all of it may
+    take; None for any time. With a limit, only the nearest releases are tried.
+    """
+
+    settings: Settings
+    policy: Policy
+    folder: Path
+    watcher: JudgeWatcher
+    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None
+    seconds: float | None = None
+
+    def told(self, result: Result) -> Result:
+        """The result with the history of each finding that blames the compiler."""
+        if not _is_wrong(result):
+            return result
+        end = None if self.seconds is None else time.monotonic() + self.seconds
+        neighbours = self._neighbours(result, end)
+        passes = self._passes(result, end) if end is None or time.monotonic() < end else {}
+        return replace(result, claims=tuple([_told(claim, neighbours, passes) for claim in result.claims]))
+
+    def _neighbours(self, result: Result, end: float | None) -> list[Result]:
+        """The kernel with the releases around its own, oldest first."""
+        older, newer = _installed_around(result.run, self.settings.requirements)
+        sides = [older, newer]
+        found: list[Result] = []
+        for distance in range(_TRIED if end is None else 1):
+            names = [side[distance] for side in sides if distance < len(side)]
+            tried = self._checked(result.run, names, end) if names else []
+            found += tried
+            right = {r.run.toolchain for r in tried if state_of(r) == RIGHT}
+            sides = [side[: distance + 1] if right & set(side) else side for side in sides]
+        return sorted(found, key=lambda r: Release.of(r.run.toolchain))
+
+    def _checked(self, run: Run, releases: Sequence[str], end: float | None) -> list[Result]:
+        self.watcher.stage(f"checking {run.case} {run.target} with {' and '.join(releases)}")
+        wanted = [_selection(run, release) for release in releases]
+        own = Path(mkdtemp(dir=self.folder))
+        policy = Policy(excusing=False, execute=self.policy.execute)
+        with checking(self.settings, policy, own, self.watcher) as checks:
+            self.stoppable(checks.stop)
+            limit = None if end is None else Timer(max(0.0, end - time.monotonic()), checks.stop)
+            if limit is not None:
+                limit.start()
+            try:
+                return [done for _, done in checks.results(wanted) if not done.is_interrupted]
+            finally:
+                if limit is not None:
+                    limit.cancel()
+
+    def _passes(self, result: Result, end: float | None) -> Mapping[_Name, Guilty]:
+        """The pass that makes each claim wrong, as far as one is found."""
+        run = result.run
+        self.watcher.stage(f"looking at the passes of {run.case} {run.target}")
+        settings = replace(with_inputs(self.settings, self.policy.execute), every_pass=True)
+        session = Session(settings, Path(mkdtemp(dir=self.folder)), self.watcher)
+        self.stoppable(session.stop)
+        (done,) = session.lower([_selection(run, run.toolchain)])
+        if done.snapshot is None or (end is not None and time.monotonic() > end):
+            return {}
+        snapshot, request = read_snapshot(done.snapshot), self.policy.execute
+        if request is not None and done.inputs is not None:
+            if done.inputs.given is None:
+                return {}
+            request = with_given(request, _source_of(snapshot), done.inputs.given)
+        if request is not None and end is not None:
+            left = max(0.0, end - time.monotonic())
+            request = replace(request, budget=replace(request.budget, seconds=left))
+        wrong = [claim for claim in all_claims(result.claims) if claim.blames_compiler]
+        try:
+            return {(g.claim.kind, g.claim.buffer): g for g in judge_passes(run, snapshot, request, wrong).guilty}
+        except UsageError:  # a pipeline without tiles
+            return {}
+
+
+def with_histories(results: Sequence[Result], search: HistorySearch) -> list[Result]:
+    """The results, each finding that blames the compiler with its history; as they are where that takes too long."""
+    expected = _OWN_PARTS * sum(result.seconds for result in results if _is_wrong(result))
+    if search.seconds is not None and expected > search.seconds:
+        return list(results)
+    return [search.told(result) for result in results]
+
+
+def _is_wrong(result: Result) -> bool:
+    """Whether a release is to blame for something that nobody expects, in a kernel that can be lowered again."""
+    wrong = any(claim.blames_compiler and claim.excuse is None for claim in result.claims)
+    return wrong and result.failure is None and not result.saved
+
+
+def _installed_around(run: Run, requirements: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The installed releases before and after a run's own, the nearest first."""
+    own, is_release = Release.of(run.release), recipe_of(run.toolchain) is not None
+    there = [r for r in RELEASES if environment.find(environment.release_recipe(r, requirements)) is not None]
+    there.sort(key=Release.of)
+    older = [r for r in reversed(there) if Release.of(r) < own or (Release.of(r) == own and not is_release)]
+    return older, [r for r in there if Release.of(r) > own]
+
+
+def _selection(run: Run, toolchain: str) -> Selection:
+    return Selection(Path(run.file), run.name, toolchain=toolchain, only=frozenset([(run.name, run.target)]))
+
+
+def _source_of(snapshot: Snapshot) -> Snapshot:
+    """A snapshot of every pass as one of the source alone."""
+    return replace(snapshot, checkpoints={SOURCE: next(iter(snapshot.checkpoints.values()))})
+
+
+def _told(claim: Claim, neighbours: Sequence[Result], passes: Mapping[_Name, Guilty]) -> Claim:
+    """A claim, and what it explains, each with its history."""
+    also = tuple([_told(other, neighbours, passes) for other in claim.also])
+    if claim.finding is None or not claim.blames_compiler:
+        return replace(claim, also=also)
+    right, wrong, unknown, verdicts = [], [], [], set[str]()
+    for result in neighbours:
+        own = [c for c in all_claims(result.claims) if (c.kind, c.key) == (claim.kind, claim.key)]
+        if state_of(result) == WRONG:
+            wrong.append(result.run.release)
+        elif state_of(result) == RIGHT or (own and all(c.is_clean for c in own)):
+            right.append(result.run.release)
+            verdicts |= {c.verdict for c in own} or {"agreed"}
+        else:
+            unknown.append(result.run.release)
+    guilty = passes.get((claim.kind, claim.buffer))
+    name, note = _culprit(guilty)
+    history = FindingHistory(tuple(right), tuple(wrong), tuple(unknown), verdicts == {PROVED}, name, note)
+    return replace(claim, also=also, finding=replace(claim.finding, history=history))
+
+
+def _culprit(guilty: Guilty | None) -> Iterator[str]:
+    """The pass, and what there is to say of it."""
+    if guilty is None:
+        yield from ("", "")
+    elif not guilty.number:
+        yield from ("", f"{guilty.pass_name} did not run")
+    else:
+        yield guilty.pass_name or "the code generator"
+        yield guilty.notes[0] if guilty.notes else ""
