@@ -169,7 +169,7 @@ def test_every_format_from_one_run(
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--to", "new", "--fail", "bad"], "--fail 'bad': expected wrong, weaker, broken"),
+        (["--to", "new", "--fail", "bad"], "--fail 'bad': expected wrong, hazard, weaker"),
         (["--to", "new", "kernels/k.py@old"], "has its toolchains from --from and --to"),
         (["--to", "new", str(RIGHT)], "is a saved snapshot"),
         (["--to", "new", "--format", "pdf"], "unknown format 'pdf'"),

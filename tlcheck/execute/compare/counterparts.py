@@ -41,6 +41,7 @@ class Counterparts:
         parameters = {buffer.name for buffer in source.buffers}
         self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in _called(lowered)) | parameters
         self._lowered = lowered
+        self._described = _described(lowered, self._lowered_called)
         self._found: list[tuple[Stmt, NamedBuffers]] = []
         self._places: dict[int, int] = {}
         self._guarded: set[int] = set()
@@ -81,6 +82,7 @@ class Counterparts:
                 writes |= {name} if mode & WRITE else set()
                 reads |= {name} if mode & READ else set()
             for e in postorder([root]):
+                reads |= self._described.get(e.buffer.data.uid if e.buffer is not None else e.uid, set())
                 name = str(e.value).removesuffix(_DESCRIPTOR)
                 if e.op == "var" and name != str(e.value) and name in self.names:  # a bulk copy by a tensor map
                     (reads if self._reads_tensor(root) else writes).add(name)
@@ -151,6 +153,17 @@ def _called(function: Function) -> dict[str, str]:
     for stmt in statements(function.body):
         if isinstance(stmt, Alloc):
             found[str(stmt.buffer.data.value)] = stmt.buffer.name
+    return found
+
+
+def _described(lowered: Function, called: dict[str, str]) -> dict[int, set[str]]:
+    """The buffers that descriptors of wgmma name, by the numbers of these."""
+    found: dict[int, set[str]] = {}
+    for stmt in statements(lowered.body):
+        for e in postorder(expressions(stmt)):
+            if e.op == "call" and e.value == "initialize_wgmma_descriptor" and e.args[0].buffer is not None:
+                named = {called.get(str(data.value), str(data.value)) for data, _ in accesses(e.args[1])}
+                found.setdefault(e.args[0].buffer.data.uid, set()).update(named)
     return found
 
 

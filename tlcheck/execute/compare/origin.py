@@ -145,6 +145,7 @@ class _Search:
         self._held_by = self._held(source)
         held = self._held_by.get(len(self._kernels(SOURCE)) - 1, {})
         lowered = self._made.lowered()
+        self._counterparts = Counterparts(source.kernel, lowered.kernel)
         for observer, number in self._strays(lowered):
             if observer.found is not None and number < len(self._kernels(self._request.checkpoint)) - 1:
                 return self._of_stray(observer.found, self._held_by[number], observer.machine)
@@ -155,7 +156,6 @@ class _Search:
         known = None if stray is None else self._of_stray(stray, held, machine)
         if known is not None and known.kind in ("overwritten", "early"):
             return known
-        self._counterparts = Counterparts(source.kernel, lowered.kernel)
         is_short = 2 * _DEEP * (source.spent + lowered.spent) <= _MOST_SPENT
         followed = self._followed(held) if is_short else None
         if known is not None and not known.writes and (followed is None or not _is_same(followed, known)):
@@ -316,6 +316,7 @@ class _Search:
         if stray.element is not None:
             element = stray.element
         access = self._access(machine, stray.name, element, stray.origin, stray.lane, stray.octet - stray.begin)
+        access = replace(access, source=self._counterparts.only(stray.origin.stmt))
         found = ValueOrigin("other-value", access, stray.kind == "write", value)
         poisoned = bool(is_poison(np.array([stray.value])).any())
         if stray.kind == "write":
