@@ -211,20 +211,24 @@ class _Claims:
     def unordered(self, race: Race) -> tuple[str, Accesses]:
         """The buffer that is raced for, and both accesses."""
         name = self._called(race.parameter or race.buffer)
-        return name, Accesses(race.index, self._act(race.first), self._act(race.second))
+        return name, Accesses(race.index, self._act(race.first, race.buffer), self._act(race.second, race.buffer))
 
-    def _act(self, access: Access) -> Act:
+    def _act(self, access: Access, buffer: str) -> Act:
         what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
         if access.thread <= SEVERAL:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
-        return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED)
+        used = line_of_use(self._source, buffer, access.kind != "read")
+        return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED, used)
 
-    def _made(self, what: str, writer: Writer, at: str) -> Act:
-        """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy."""
+    def _made(self, what: str, writer: Writer, at: str, used: int = 0) -> Act:
+        """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy.
+
+        used: the only source line that accesses its buffer so, 0 if there is none.
+        """
         stmt = writer.origin.stmt
         line = line_of(self._snapshot, at, stmt)
         maker = writer.thread if writer.thread >= 0 else None
-        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt), at)
+        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt, used), at)
 
     def _near(self, stmt: Stmt | None, used: int = 0) -> int:
         """The source line of a statement as lowered: of the one that it does; else that of the buffer's use in the

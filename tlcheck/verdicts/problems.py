@@ -180,7 +180,8 @@ def _consequences(claim: Claim, finding: Finding) -> Iterator[str]:
         yield element_in_words(claim.buffer, finding.witness)
     elif isinstance(finding.witness, Addition) and finding.origin is None:
         yield finding.words
-    told = [words for also in claim.also for words in _consequence(also)]
+    same = f"{finding.rule} {claim.buffer}: {finding.what}"  # at other pairs of accesses
+    told = list(dict.fromkeys(words for also in claim.also for words in _consequence(also) if words != same))
     yield from told[:_TOLD]
     if len(told) > _TOLD:
         yield f"and {len(told) - _TOLD} more (-v)"
