@@ -139,7 +139,9 @@ class Counterparts:
 
 def _alike(lowered: NamedBuffers, source: NamedBuffers) -> bool:
     """Whether both write the same and read the same others; what is added to may count as read or not."""
-    if not lowered.writes or lowered.writes != source.writes:
+    if not lowered.writes:  # a product into registers: its operands tell
+        return len(lowered.reads) > 1 and lowered.reads == source.reads - source.writes
+    if lowered.writes != source.writes:
         return False
     if None not in (lowered.constant, source.constant) and lowered.constant != source.constant:
         return False
