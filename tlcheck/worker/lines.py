@@ -134,7 +134,7 @@ _STAMPED: dict[str, Callable[[Any, Any], Any]] = {
 
 def _builder() -> Any:
     """The module whose functions make the statements of a kernel."""
-    return getattr(tvm.script.ir_builder, _PREFIX, None)
+    return getattr(getattr(getattr(tvm, "script", None), "ir_builder", None), _PREFIX, None)
 
 
 def caller(frame: FrameType | None) -> tuple[str, int] | None:
