@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
-    parser.add_argument("--strict", action="store_true", help="what is undecided is an error too")
+    parser.add_argument("--strict", action="store_true", help="what is undecided is an error too, and a warning")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     parser.add_argument(
         "--why",

@@ -32,7 +32,8 @@ WHY_SECONDS = 10.0  # that are taken without being asked
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What is checked, and how. excusing: whether what a case expects is excused. strict: whether undecided is wrong.
+    """What is checked, and how. excusing: whether what a case expects is excused. strict: whether undecided is wrong,
+    and a warning.
 
     save: the folder that keeps the snapshots, if any does. with_page: whether a page is to be made. why: whether the
     neighbouring releases and the passes are looked at where a kernel is wrong; None for where that takes little.

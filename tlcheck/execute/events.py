@@ -87,6 +87,12 @@ class Observer:
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy is going to use what active threads name."""
 
+    def tensor_left(self, place: Place, frame: Frame, outside: Mask, stores: bool) -> None:
+        """A plain index of the source is out of a tensor's bounds in these lanes, and the access is dropped there.
+
+        outside: (worlds, lanes) or with vector lanes before.
+        """
+
     # ---- asynchronous copies
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:

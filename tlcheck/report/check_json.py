@@ -67,7 +67,8 @@ class RunReport:
 class CheckSummary:
     """Counts over all runs; the verdicts add up to `claims`.
 
-    refuted: neither expected nor accepted. expected: refuted as the case expects. accepted: by the project.
+    refuted: neither expected, accepted nor a warning. expected: refuted as the case expects. accepted: by the project.
+    warnings: what the author may not have meant, which `--strict` counts.
     not_checked: runs with a failure that the case does not expect; expected_errors: with one that it does.
     not_decided: runs with claims of which none is decided. unexpectedly_fine: expectations that no longer hold. codes:
     undecided claims by the code of their reason, see docs/reasons.md.
@@ -82,6 +83,7 @@ class CheckSummary:
     undecided: int
     expected: int
     accepted: int
+    warnings: int
     not_checked: int
     expected_errors: int
     not_decided: int
@@ -139,6 +141,7 @@ def _summary(results: list[Result]) -> CheckSummary:
         undecided=count("undecided"),
         expected=count("expected"),
         accepted=count("accepted"),
+        warnings=count("warning"),
         not_checked=len(failures) - excused,
         expected_errors=excused,
         not_decided=sum(result.is_silent for result in results),

@@ -65,10 +65,11 @@ def _refuted(result: Result, claim: Claim, finding: Finding) -> Notice:
     problem = problem_of(result, claim, finding)
     rows = [f"   {heading}: {words}" if heading else f"   {words}" for heading, words in problem.rows]
     detail = "\n".join([*marked_lines(problem.marks), *rows, f"   witness: {finding.words}"])
-    excuse = claim.excuse.reason if claim.excuse is not None else ""
+    warned = claim.counts_as == "warning"
+    excuse = claim.excuse.reason if claim.excuse is not None and not warned else ""
     return Notice(
         finding.rule,
-        NOTE if excuse else HAZARD if finding.weight == "hazard" else ERROR,
+        WARNING if warned else NOTE if excuse else HAZARD if finding.weight == "hazard" else ERROR,
         f"{finding.title} [{problem.blamed}]",
         f"{problem.title}   {problem.blamed_for([result.run.target])}",
         problem.file,

@@ -91,7 +91,7 @@ def _name(kernel: CheckedKernel, targets: Sequence[str]) -> str:
 
 
 def _problem(console: Console, problem: Problem, targets: Sequence[str]) -> Iterator[Text]:
-    style = "cyan" if problem.excuse else "red"
+    style = "yellow" if problem.excuse.startswith("warning") else "cyan" if problem.excuse else "red"
     title, blamed = (problem.title, f"bold {style}"), (f"   {problem.blamed_for(targets)}", style)
     head = Text.assemble((f"{problem.place}: ", "bold"), title, blamed)
     for number, line in enumerate(head.wrap(console, console.width - 3) if console.width < ENDLESS else [head]):

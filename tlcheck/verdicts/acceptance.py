@@ -33,7 +33,7 @@ else:
     import tomli as tomllib
 
 _HEAD = re.compile(r"\s*\[\[\s*accept\s*\]\]")
-_RULE = re.compile(r"TL[AORL]\d+")
+_RULE = re.compile(r"TL[AORLS]\d+")
 _COMMENT = re.compile(r"#\s*tlcheck:\s*ignore\[([^\]]*)\]\s*(.*)")
 
 
@@ -121,7 +121,7 @@ def _entry(place: str, entry: Any) -> Acceptance:
 
 def _settled(claim: Claim, reasons: dict[str, str]) -> tuple[Claim, str]:
     """The claim, excused if its finding is accepted, and a note on a comment without effect."""
-    if claim.finding is None or claim.excuse is not None:
+    if claim.finding is None or (claim.excuse is not None and claim.excuse.kind != "warning"):
         return claim, ""
     rule = claim.finding.rule
     comment = _comment(claim.source, rule)

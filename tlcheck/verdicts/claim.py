@@ -48,9 +48,9 @@ def kind_of(rule: str) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """Why a finding or failure is shown but not counted against the kernel."""
+    """Why a finding or failure is shown but not counted against the kernel; `--strict` counts a warning."""
 
-    kind: Literal["expected", "accepted"]
+    kind: Literal["expected", "accepted", "warning"]
     reason: str
 
 
@@ -254,13 +254,14 @@ class Claim:
 
     key: what it is called in every release, among claims of its kind; several may share it, in program order. buffer:
     the atomic's destination, the output, the buffer accessed; `?` where it could not be read. basis: what the verdict
-    rests on. stages: checkpoint by checkpoint, in pipeline order. call: an atomic's spelling as written; instructions:
-    what it became at the last checkpoint. reason: why it is undecided, else empty. also: refuted claims that this one
-    explains, and outputs of which nothing is known because of it; they are excused with it and count with it as one.
-    executed: what the verdict is of; for a proved atomic, the execution in which its content agreed: what it reads is
-    there in time and is what was written. None where nothing was executed or decided: of a proved atomic then only the
-    additions are known. not_source: why an atomic is compared with what `intent` adds, after the first passes, and not
-    with the kernel as written; else empty. code: of the reason, see docs/reasons.md; empty where there is none.
+    rests on. stages: checkpoint by checkpoint, in pipeline order. call: an atomic's spelling as written, or the
+    operator at which the source is at fault; instructions: what it became at the last checkpoint. reason: why it is
+    undecided, else empty. also: refuted claims that this one explains, and outputs of which nothing is known because of
+    it; they are excused with it and count with it as one. executed: what the verdict is of; for a proved atomic, the
+    execution in which its content agreed: what it reads is there in time and is what was written. None where nothing
+    was executed or decided: of a proved atomic then only the additions are known. not_source: why an atomic is compared
+    with what `intent` adds, after the first passes, and not with the kernel as written; else empty. code: of the
+    reason, see docs/reasons.md; empty where there is none.
     """
 
     kind: Kind
@@ -291,7 +292,7 @@ class Claim:
 
     @property
     def counts_as(self) -> str:
-        """The verdict, but `expected` or `accepted` for what is refuted with an excuse."""
+        """The verdict, but `expected`, `accepted` or `warning` for what is refuted with an excuse."""
         return self.excuse.kind if self.excuse is not None else self.verdict
 
     @property

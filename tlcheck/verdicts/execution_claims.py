@@ -9,7 +9,18 @@ from functools import cached_property
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.faults import BARRIER, BOUNDS, PROMISE, RACE, UNCOMMITTED, UNSET, WAIT, Fault
+from tlcheck.execute.compare.faults import (
+    BARRIER,
+    BOUNDS,
+    PROMISE,
+    RACE,
+    STRAY,
+    UNCOMMITTED,
+    UNSET,
+    UNWRITTEN,
+    WAIT,
+    Fault,
+)
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
@@ -20,10 +31,22 @@ from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.reasons import UNSAID, Reason
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import For, Snapshot, Stmt
+from tlcheck.snapshot.ir import Evaluate, For, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
-from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, FindingOrigin, Kind, SourceLine
+from tlcheck.verdicts.claim import (
+    AGREED,
+    REFUTED,
+    UNDECIDED,
+    Claim,
+    Excuse,
+    Executed,
+    Finding,
+    FindingOrigin,
+    Kind,
+    SourceLine,
+)
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.origins import AGGRESSIVE_MERGE, MERGE, access_in_words, origin_in_words, race_in_words
 from tlcheck.verdicts.remedies import pass_config
@@ -37,6 +60,8 @@ _ADVICE = {
     UNSET: "T.clear or T.fill it before it is read",
     BARRIER: "move T.sync_threads() out of the branch, so that all threads of the block reach it",
     PROMISE: "guard what needs the condition with `if`, or assume what holds for all blocks, threads and inputs",
+    STRAY: "guard it with `if`, or give what is read out of bounds with T.if_then_else",
+    UNWRITTEN: "a grid of T.ceildiv(size, tile) blocks, or zeros in the tensor before the kernel runs",
     UNCOMMITTED: "T.ptx_commit_group() between the copies and the wait",
     WAIT: "let as many threads arrive as the mbarrier is made for, and wait for the parity of the phase that they end",
 }
@@ -128,9 +153,10 @@ class _Claims:
         finding = replace(finding, checkpoint=SOURCE, excerpt=None, blame="author", pass_config="")
         finding = replace(finding, advice=_ADVICE[fault.problem])
         key = f"{finding.rule} {name}"
-        return Claim(
-            "source", key, name, self._line(at), REFUTED, "execution", finding=finding, executed=self._executed
-        )
+        excuse = Excuse("warning", fault.warning) if fault.warning else None
+        claim = Claim("source", key, name, self._line(at), REFUTED, "execution", finding=finding, excuse=excuse)
+        call = name_of_call(stmt.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
+        return replace(claim, call=call, executed=self._executed)
 
     def _examined(self, kind: Kind, name: str, reason: Reason) -> Claim:
         """A buffer against which nothing was found; undecided where there is a reason."""

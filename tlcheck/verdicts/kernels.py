@@ -87,9 +87,12 @@ def kernels_of(results: Iterable[Result]) -> list[CheckedKernel]:
 
 
 def is_clean(result: Result) -> bool:
-    """Whether something is decided, and nothing is open or wrong, be it excused or not."""
+    """Whether something is decided, and nothing is open or wrong, be it excused or not; there may be warnings."""
     return (
-        bool(result.claims) and result.failure is None and not result.broken and all(c.is_clean for c in result.claims)
+        bool(result.claims)
+        and result.failure is None
+        and not result.broken
+        and all(claim.is_clean or claim.counts_as == "warning" for claim in result.claims)
     )
 
 

@@ -34,8 +34,9 @@ class Problem:
 
     file, line: where it is wrong; 0 where no line is known. what: a sentence. blamed: `TileLang 0.1.9`, `your kernel`.
     marks: lines that take part, the wrong one first. consequences: sentences. blame: the release and the pass; empty
-    where the kernel itself is to blame. help: what to do. weight: see `Finding`. excuse: `expected: REASON`,
-    `accepted: REASON`, else empty. Two that differ in the target and the words of help and witness alone are the same.
+    where the kernel itself is to blame. help: what to do. weight: see `Finding`. excuse: `expected: REASON`, `accepted`
+    or `warning` in its place, else empty. Two that differ in the target and the words of help and witness alone are the
+    same.
     """
 
     file: str
@@ -70,7 +71,7 @@ class Problem:
         return f"{self.rule} {self.name}{' (hazard)' if self.weight == 'hazard' else ''}: {self.what}"
 
     def blamed_for(self, targets: Sequence[str]) -> str:
-        """`[TileLang 0.1.9, sm_80 sm_90]`, `[your kernel]`; with `expected` or `accepted` where it does not count."""
+        """`[TileLang 0.1.9, sm_80 sm_90]`, `[your kernel]`; with `expected` and the like where it does not count."""
         parts = [self.blamed, *([" ".join(targets)] if self.is_compilers and any(targets) else [])]
         parts += [self.excuse.partition(":")[0]] if self.excuse else []
         return f"[{', '.join(parts)}]"

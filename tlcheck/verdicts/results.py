@@ -40,7 +40,7 @@ class Result:
     seconds: float = field(default=0.0, compare=False)
 
     def count(self, verdict: str) -> int:
-        """Number of claims with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""
+        """Number of claims with this verdict; refuted ones with an excuse are `expected`, `accepted` or `warning`."""
         return sum(1 for claim in self.claims if claim.counts_as == verdict)
 
     @property
@@ -61,7 +61,7 @@ def codes_of(results: Iterable[Result]) -> Mapping[str, int]:
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:
-    """Return the exit code of results. strict: an undecided claim is wrong too.
+    """Return the exit code of results. strict: an undecided claim and a warning are wrong too.
 
     A run in which nothing is decided is not checked.
     """
@@ -69,9 +69,14 @@ def exit_code(results: Iterable[Result], *, strict: bool) -> int:
     failures = [r.failure for r in everything if r.failure is not None and r.excuse is None]
     return exits.exit_code(
         usage=any(failure.kind == "usage" for failure in failures),
-        found=any(r.count("refuted") or r.broken or (strict and r.count("undecided")) for r in everything),
+        found=any(r.count("refuted") or r.broken or (strict and _open(r)) for r in everything),
         unchecked=bool(failures) or any(r.is_silent for r in everything),
     )
+
+
+def _open(result: Result) -> int:
+    """How much of a result is wrong with `--strict` alone."""
+    return result.count("undecided") + result.count("warning")
 
 
 def read_snapshot(file: Path) -> Snapshot:

@@ -28,6 +28,7 @@ def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
         (_bugs(problems, compilers=False), "bug in your kernel", "bugs in your kernel"),
         (sum(problem.excuse.startswith("expected") for problem in problems), "expected", ""),
         (sum(problem.excuse.startswith("accepted") for problem in problems), "accepted", ""),
+        (sum(problem.excuse.startswith("warning") for problem in problems), "warning", "warnings"),
         (sum(bool(kernel.open) for kernel in kernels), _OPEN, ""),
         (sum(not all(excuses) for excuses in failed), "not checked", ""),
         (sum(all(excuses) for excuses in failed), "expected error", "expected errors"),

@@ -9,7 +9,7 @@ from typing import Any
 from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 
-VERDICTS = ("proved", "agreed", "refuted", "undecided", "expected", "accepted")
+VERDICTS = ("proved", "agreed", "refuted", "undecided", "expected", "accepted", "warning")
 _NOUNS: Mapping[Kind, str] = {
     "atomic": "atomic",
     "output": "output",

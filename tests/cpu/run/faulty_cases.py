@@ -243,6 +243,115 @@ def committed(commits: bool):
     return main
 
 
+def shifted():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            B[bx * 128 + tx] = A[bx * 128 + tx + 1]
+
+    return main
+
+
+def shifted_store():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            s = T.alloc_shared((128,), "float32")
+            for t in T.Parallel(128):
+                s[t] = A[bx * 128 + t]
+            for t in T.Parallel(128):
+                B[bx * 128 + t + 1] = s[t]
+            if bx == 0:
+                B[0] = T.float32(0)
+
+    return main
+
+
+def halo():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            s = T.alloc_shared((129,), "float32")
+            for t in T.Parallel(129):
+                s[t] = A[bx * 128 + t - 1]
+            for t in T.Parallel(128):
+                B[bx * 128 + t] = s[t + 1] - s[t]
+
+    return main
+
+
+def spread():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            B[(bx * 128 + tx) * 2] = A[bx * 128 + tx]
+
+    return main
+
+
+def tail():
+    @T.prim_func
+    def main(A: T.Tensor((500,), "float32"), C: T.Tensor((4,), "float32"), B: T.Tensor((500, 4), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            s = T.alloc_shared((128,), "float32")
+            for t in T.Parallel(128):
+                s[t] = A[bx * 128 + t]
+            for t, j in T.Parallel(128, 4):
+                B[bx * 128 + t, j] = C[j] + s[t]
+
+    return main
+
+
+def guarded():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            i = bx * 128 + tx
+            B[i] = T.if_then_else(i + 1 < 512, A[i + 1], 0.0)
+
+    return main
+
+
+def too_few_blocks(blocks: int):
+    @T.prim_func
+    def main(A: T.Tensor((200, 64), "float32"), B: T.Tensor((200, 64), "float32")):
+        with T.Kernel(blocks, threads=128) as bx:
+            s = T.alloc_shared((64, 64), "float32")
+            T.copy(A[bx * 64, 0], s)
+            T.copy(s, B[bx * 64, 0])
+
+    return main
+
+
+def idle_wait():
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((64, 64), "float32")
+            T.copy(A, s)
+            T.ptx_wait_group(1)
+            T.copy(s, B)
+
+    return main
+
+
+def row_max():
+    @T.prim_func
+    def main(A: T.Tensor((64, 512), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            a = T.alloc_fragment((16, 128), "float32")
+            best = T.alloc_fragment((16,), "float32")
+            for k in T.serial(4):
+                T.copy(A[bx * 16, k * 128], a)
+                T.reduce_max(a, best, dim=1, clear=False)
+            T.copy(best, B[bx * 16])
+
+    return main
+
+
 def small_keys(args, generator, device):
     keys = torch.arange(512, dtype=torch.int32, device=device)
     return keys, torch.zeros_like(keys)
@@ -267,5 +376,15 @@ few_arrivals = Case(arrivals, args={"threads": 64, "parity": 0})
 other_parity = Case(arrivals, args={"threads": 128, "parity": 1})
 all_arrivals = Case(arrivals, args={"threads": 128, "parity": 0})
 arrivals_of_keys = Case(arrivals_of_keys)
+shifted = Case(shifted)
+shifted_store = Case(shifted_store)
+halo = Case(halo)
+spread = Case(spread)
+tail = Case(tail)
+guarded = Case(guarded)
+enough_blocks = Case(too_few_blocks, args={"blocks": 4})
+too_few_blocks = Case(too_few_blocks, args={"blocks": 3})
+row_max = Case(row_max)
+idle_wait = Case(idle_wait)
 uncommitted = Case(committed, args={"commits": False})
 committed = Case(committed, args={"commits": True})

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs, line_of
+from tests.cpu.checking import checked_runs, installed, line_of
+from tlcheck.cli.main import main
+from tlcheck.toolchain.releases import PINNED
 
 CASES = Path(__file__).with_name("faulty_cases.py")
 FAULTS = {  # rule, buffer, statement, and a part of the witness
@@ -22,6 +24,7 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
     "few_arrivals": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
     "other_parity": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
     "uncommitted": ("TLS006", "s", "T.ptx_wait_group(0)", "wait that covers no copy into s"),
+    "row_max": ("TLS003", "best", "T.reduce_max(a, best, dim=1, clear=False)", "read of best[0]"),
     "crowded": ("TLS001", "counts", "counts[K[bx * 128 + tx] % 64] += 1", "nothing orders the read of block"),
 }
 DRAWN = {
@@ -30,6 +33,20 @@ DRAWN = {
     "assumed_of_keys": "B",
     "arrivals_of_keys": "B",
 }  # and the output that is undecided
+RIGHT = ("replicas", "replicas_in_turn", "all_arrivals", "committed", "tail", "guarded", "enough_blocks")
+WARNINGS = {  # rule, buffer, statement, and a part of what is wrong
+    "shifted": ("TLS007", "A", "B[bx * 128 + tx] = A[bx * 128 + tx + 1]", "A[512] is out of bounds, so that 0 is read"),
+    "shifted_store": ("TLS007", "B", "B[bx * 128 + t + 1] = s[t]", "what is stored there is dropped"),
+    "halo": ("TLS007", "A", "s[t] = A[bx * 128 + t - 1]", "A[-1] is out of bounds"),
+    "spread": ("TLS007", "B", "B[(bx * 128 + tx) * 2] = A[bx * 128 + tx]", "what is stored there is dropped"),
+    "idle_wait": ("TLS006", "T.ptx_wait_group", "T.ptx_wait_group(1)", "the kernel begins no asynchronous copy"),
+    "too_few_blocks": (
+        "TLS008",
+        "B",
+        "T.copy(s, B[bx * 64, 0])",
+        "writes B[192, 0], nor at least 511 others of the 12,800",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +85,9 @@ def test_a_barrier_that_tilelang_makes_one_of_fewer_threads_is_right(checked: di
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("case", ["replicas", "replicas_in_turn", "all_arrivals", "committed"])
+@pytest.mark.parametrize("case", RIGHT)
 def test_what_is_right(checked: dict[str, Any], case: str) -> None:
-    """Threads that write one value and read what they wrote, and waits that end."""
+    """Threads that write one value and read what they wrote, waits that end, tails and guards."""
     assert {claim["verdict"] for claim in checked[case]["claims"]} == {"agreed"}
 
 
@@ -78,3 +95,25 @@ def test_what_is_right(checked: dict[str, Any], case: str) -> None:
 def test_a_part_of_an_output_that_is_unset_is_counted(checked: dict[str, Any]) -> None:
     (claim,) = [claim for claim in checked["partly_cleared"]["claims"] if claim["verdict"] == "refuted"]
     assert "64 of 512 elements of B depend on it" in claim["finding"]["what"]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", WARNINGS)
+def test_a_warning_is_told_at_its_line_and_is_no_error(checked: dict[str, Any], case: str) -> None:
+    rule, buffer, statement, what = WARNINGS[case]
+    found = [claim for claim in checked[case]["claims"] if claim["excuse"] is not None]
+    (claim,) = [claim for claim in found if claim["finding"]["rule"] == rule]
+    assert (claim["buffer"], claim["source"]["line"]) == (buffer, line_of(statement, CASES))
+    assert (claim["excuse"]["kind"], claim["finding"]["blame"]) == ("warning", "author")
+    assert what in claim["finding"]["what"]
+    assert {other["verdict"] for other in checked[case]["claims"] if other not in found} == {"agreed"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 1)])
+def test_strict_makes_a_warning_an_error(
+    options: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(PINNED)
+    assert main(["check", f"{CASES}::shifted", "--arch", "sm_90", *options]) == code
+    assert "1 ok, 1 warning" in capsys.readouterr().out

@@ -28,6 +28,7 @@ from tlcheck.snapshot.walk import expressions, statements
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
+STRAY, UNWRITTEN = "source-stray", "source-unwritten"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case to decide it"
 _SYNCED = "statements that only T.sync_threads orders"
 
@@ -39,7 +40,7 @@ class Fault:
     problem: one of those above. buffer: empty for a barrier; `T.assume` for a promise. line: of the source, 0 where it
     is not known. what: a sentence. index: of the element. first, second: the accesses. open: why it is not refuted,
     empty where it is. reasons: those of undecided outputs and orders that it explains. outputs: those of which nothing
-    is known because of it.
+    is known because of it. warning: why it is no error, empty for what is one.
     """
 
     problem: str
@@ -52,6 +53,7 @@ class Fault:
     open: str = ""
     reasons: frozenset[str] = frozenset()
     outputs: tuple[str, ...] = field(default=())
+    warning: str = ""
 
 
 class Faults:

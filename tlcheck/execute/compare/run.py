@@ -21,10 +21,12 @@ from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
 from tlcheck.execute.compare.unset import UnsetMemory
+from tlcheck.execute.compare.warnings import exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
+from tlcheck.execute.observe.exits import TensorExitsOfRun
 from tlcheck.execute.observe.races import RACING, Contest, Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
@@ -232,7 +234,23 @@ class _Judge:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
-        return merged([fault for fault in (*early, *self._unset(outputs, draw)) if fault is not None])
+        found = [*early, *self._unset(outputs, draw), *self._warnings(draw)]
+        return merged([fault for fault in found if fault is not None])
+
+    def _warnings(self, draw: inputs.Draw) -> Iterator[Fault]:
+        """What the author may not have meant."""
+        if self._levels.checkpoint != LOWERED:
+            return
+        levels, given = self._levels, self._levels.request.given is not None
+        if suspicious(levels.source_run[0].strayed):
+            leaving = TensorExitsOfRun()
+            with suppress(Stopped):
+                levels.plainly().source_invocation(draw).run(leaving)
+                yield from exits_of(levels.source, leaving.found, levels.sizes, given)
+        yield from idle_waits_of(levels.source)
+        if given or not levels.sizes:
+            with suppress(Stopped):
+                yield from unwritten_of(levels.source, levels.sizes)
 
     def _unset(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> Iterator[Fault | None]:
         """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""

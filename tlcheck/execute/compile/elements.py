@@ -57,14 +57,23 @@ class BufferElement(Place):
             self.observers.strayed(_left_out(located.outside, mask))
         if located.outside is None:
             return found
+        self._left(frame, located.outside, stores=False)
         return np.where(located.outside, found.dtype.type(self.otherwise), found)
+
+    def _left(self, frame: Frame, outside: Mask, stores: bool) -> None:
+        """Publish that active lanes leave a tensor."""
+        if self.observers.hear(Observer.tensor_left) and self.is_left(outside, frame):
+            self.observers.tensor_left(self, frame, outside, stores)
 
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
-        position, mask = self.position(frame)
+        located = self.located(frame)
+        position, mask = self.allowed(located, frame)
         if not self._observed:
             self.memory.put(position, value, mask, self.kind)
             return
+        if located.outside is not None:
+            self._left(frame, located.outside, stores=True)
         observers = self.observers
         watched = observers.covers(self)
         if watched:

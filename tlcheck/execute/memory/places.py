@@ -109,17 +109,24 @@ class Place:
         try:
             return located.position, self.state.out_of_bounds(self.name, self.memory, frame, offending)
         except Illegal as illegal:
-            illegal.index, illegal.extent = self._outside(frame, offending, illegal.world, illegal.lane)
+            illegal.index, illegal.extent = self.outside_at(frame, offending, illegal.world, illegal.lane)
             raise
 
-    def _outside(self, frame: Frame, offending: Mask, world: int, lane: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def is_left(self, outside: Mask, frame: Frame) -> bool:
+        """Whether it is a tensor that active lanes leave."""
+        return isinstance(self.memory, Pages) and bool((outside & frame.mask()).any())
+
+    def outside_at(
+        self, frame: Frame, offending: Mask, world: int, lane: int
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The index of the first element that a lane accesses out of bounds, and the bounds."""
         at = [np.asarray(index.run(frame)) for index, _, _ in self._indices]
         limits = [np.asarray(size.run(frame)) for _, size, _ in self._indices]
         shape = np.broadcast_shapes((1, frame.worlds, 1), offending.shape, *(a.shape for a in (*at, *limits)))
         lanes = np.broadcast_to(offending, shape)[:, world, min(lane, shape[-1] - 1)]
         chosen = (int(np.argmax(lanes)), world, min(lane, shape[-1] - 1))
-        return tuple(tuple([int(np.broadcast_to(a, shape)[chosen]) for a in of]) for of in (at, limits))  # type: ignore[return-value]
+        index, extent = (tuple([int(np.broadcast_to(a, shape)[chosen]) for a in of]) for of in (at, limits))
+        return index, extent
 
     def located(self, frame: Frame) -> Located:
         """The position, and which lanes are out of bounds."""

@@ -92,6 +92,7 @@ class RunState:
         self.steered: set[int] = set()
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
+        self.strayed: set[Stmt] = set()  # of the source, which leave a tensor
         self.spent = self._timed = 0  # statements; those at which time was looked at
         self.overflowed = False
         self.shared: dict[str, object] = {}
@@ -150,6 +151,8 @@ class RunState:
         late.
         """
         if (self.options.source or self.options.early) and isinstance(memory, Pages):
+            if self.at is not None:
+                self.strayed.add(self.at)
             return frame.mask() & ~offending
         shape = np.broadcast_to(offending, np.broadcast_shapes(offending.shape, (frame.worlds, 1)))
         found = np.argwhere(shape)[0]

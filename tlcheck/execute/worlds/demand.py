@@ -22,7 +22,7 @@ from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block, chosen, coordinates
 from tlcheck.execute.worlds.costs import statements_needed
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
-from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, If, Stmt, Store, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 _FEW = 1 << 14  # threads of all blocks of a kernel: with fewer, all run
@@ -34,7 +34,7 @@ _EXACT = ("copy", "async_copy", "tma_copy", "fill", "gemm")  # operators that ac
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Box:
+class AccessBox:
     """What blocks access of a tensor. first, last: (axes, blocks), None where it may be all of it.
 
     shape: of the view that the axes are of.
@@ -46,13 +46,13 @@ class _Box:
     first: Array | None = None
     last: Array | None = None
 
-    def of(self, some: Array) -> _Box:
+    def of(self, some: Array) -> AccessBox:
         """The boxes of some of the blocks."""
         if self.first is None or self.last is None:
             return self
-        return _Box(self.tensor, self.mode, self.shape, self.first[:, some], self.last[:, some])
+        return AccessBox(self.tensor, self.mode, self.shape, self.first[:, some], self.last[:, some])
 
-    def meets(self, other: _Box) -> Array:
+    def meets(self, other: AccessBox) -> Array:
         """Which of this one's blocks may access what a block of the other one does: (blocks,), or (1,) for all."""
         if self.first is None or self.last is None or other.first is None or other.last is None:
             return np.ones(1, np.bool_)
@@ -66,7 +66,7 @@ class _Box:
 class _Earlier:
     """A kernel before the last one, with all of its blocks, (3, blocks). anyhow: those that run in any case."""
 
-    boxes: Sequence[_Box]
+    boxes: Sequence[AccessBox]
     every: Array
     anyhow: Array
 
@@ -84,7 +84,7 @@ class Demand:
     def of(self, blocks: Sequence[Block]) -> list[list[Block] | None]:
         """For each kernel before the last one the blocks to run, where the last one runs in some; None for all."""
         found: list[list[Block] | None] = []
-        read = _boxes(self._last, self._sizes, np.array(blocks).T) if self._earlier else []
+        read = boxes(self._last, self._sizes, np.array(blocks).T) if self._earlier else []
         for kernel in reversed(self._earlier):
             wanted = kernel.anyhow.copy()
             for box in kernel.boxes:
@@ -104,38 +104,43 @@ def _looked_at(kernel: Function, sizes: Mapping[str, int]) -> _Earlier:
     anyhow = np.full(prod(extents), threads <= _FEW and threads * statements_needed(kernel, sizes) <= _LITTLE)
     for x, y, z in chosen((kernel,), sizes, _ANYHOW):
         anyhow[(z * extents[1] + y) * extents[0] + x] = True
-    return _Earlier(_boxes(kernel, sizes, every), every, anyhow)
+    return _Earlier(boxes(kernel, sizes, every), every, anyhow)
 
 
-def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_Box]:
+def boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[AccessBox]:
     """What blocks, (3, blocks), access of tensors."""
     known: Intervals = {}
     found = []
-    for stmt in _in_order(kernel.body, sizes, blocks, known):
+    threads = threads_of(kernel)
+    for stmt in _in_order(kernel.body, sizes, blocks, threads, known):
         for access in _accesses(stmt):
             if access.buffer is None or access.buffer.scope == "global":
                 found.append(access.box(sizes, known, blocks.shape[1]))
     return found
 
 
-def _in_order(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> Iterator[Stmt]:
-    """A statement and those in it, while `known` is what holds there of variables."""
-    _bind(stmt, sizes, blocks, known)
+def _in_order(
+    stmt: Stmt, sizes: Mapping[str, int], blocks: Array, threads: Sequence[int], known: Intervals
+) -> Iterator[Stmt]:
+    """A statement and those in it, while `known` is what holds there of variables. threads: of a block, x first."""
+    _bind(stmt, sizes, blocks, threads, known)
     yield stmt
     before = dict(known) if isinstance(stmt, If) else {}
     holds = where(stmt.condition, sizes, known) if isinstance(stmt, If) else {}
     for part in children(stmt):
         known.update(holds)
-        yield from _in_order(part, sizes, blocks, known)
+        yield from _in_order(part, sizes, blocks, threads, known)
         known.update(before)
         holds = {}  # in the first branch alone
 
 
-def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> None:
+def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, threads: Sequence[int], known: Intervals) -> None:
     """Note what a statement says of a variable."""
     if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
         at = blocks["xyz".index(stmt.tag[-1])]
         known[stmt.var.uid] = at, at
+    elif isinstance(stmt, Bind) and stmt.value.value == "launch_thread_idx" and stmt.value.args:
+        known[stmt.var.uid] = 0, threads[int(stmt.value.args[0].value or 0)] - 1
     else:
         bind(stmt, sizes, known)
 
@@ -150,9 +155,9 @@ class _Use:
     starts: tuple[Expr, ...] = ()
     lengths: tuple[Expr | int, ...] | None = None
 
-    def box(self, sizes: Mapping[str, int], known: Intervals, blocks: int) -> _Box:
+    def box(self, sizes: Mapping[str, int], known: Intervals, blocks: int) -> AccessBox:
         """The box in each block."""
-        whole = _Box(self.data.uid, self.mode)
+        whole = AccessBox(self.data.uid, self.mode)
         if self.buffer is None or self.lengths is None or len(self.lengths) != len(self.buffer.shape):
             return whole
         try:
@@ -170,7 +175,7 @@ class _Use:
             else:
                 begin = shape[axis] if is_negative(at) else 0
                 first[axis], last[axis] = begin + at[0], begin + at[1] + more[1] - 1
-        return _Box(self.data.uid, self.mode, shape, first, last)
+        return AccessBox(self.data.uid, self.mode, shape, first, last)
 
 
 def _is_compact(buffer: Buffer, shape: Sequence[int], sizes: Mapping[str, int]) -> bool:

@@ -15,7 +15,7 @@ from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.snapshot.ir import Function
+from tlcheck.snapshot.ir import Function, Stmt
 
 Needed = Mapping[Block, Set[int]]  # blocks that run, with their seeds
 Observing = Callable[[Machine], Iterable[Observer]]  # the observers of a machine that is about to run
@@ -25,7 +25,7 @@ class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
     kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
-    statements. untried, steered, looked_at, overflowed: see `RunState`.
+    statements. untried, steered, looked_at, overflowed, strayed: see `RunState`.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Invocation:
         self.steered: set[int] = set()
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
+        self.strayed: set[Stmt] = set()
 
     def run(self, observing: Observing | None = None) -> None:
         """Run all of it."""
@@ -94,6 +95,7 @@ class Invocation:
         machine.run(*([] if observing is None else observing(machine)))
         self.steered |= machine.state.steered
         self.looked_at |= machine.state.looked_at
+        self.strayed |= machine.state.strayed
         self.overflowed |= machine.state.overflowed
         self.left = machine.after()
         return machine

@@ -8,6 +8,9 @@ Or it waits for a group of asynchronous copies, and the copies that it has begun
 `T.ptx_commit_group()` is missing (PTX ISA, "cp.async.wait_group"): the wait is over at once, and what follows reads
 memory that the copies have not reached.
 
+A kernel that begins no asynchronous copy and calls `T.ptx_wait_group` waits for nothing: a warning, which is an error
+with `--strict`.
+
 The witness names the wait, the block and the thread, and how many arrivals have come. Where numbers that tlcheck drew
 decide who arrives, it is undecided: declare `inputs` in the case.
 
