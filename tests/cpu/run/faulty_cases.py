@@ -326,6 +326,25 @@ def too_few_blocks(blocks: int):
     return main
 
 
+def through_a_tensor():
+    @T.prim_func
+    def main(A: T.Tensor((1024,), "float32"), M: T.Tensor((8,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            a = T.alloc_fragment((128,), "float32")
+            m = T.alloc_fragment((1,), "float32")
+            every = T.alloc_fragment((8,), "float32")
+            most = T.alloc_fragment((1,), "float32")
+            T.copy(A[bx * 128], a)
+            T.reduce_max(a, m, dim=0)
+            T.copy(m, M[bx])
+            T.copy(M, every)
+            T.reduce_max(every, most, dim=0)
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = a[i] / most[0]
+
+    return main
+
+
 def idle_wait():
     @T.prim_func
     def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
@@ -386,5 +405,6 @@ enough_blocks = Case(too_few_blocks, args={"blocks": 4})
 too_few_blocks = Case(too_few_blocks, args={"blocks": 3})
 row_max = Case(row_max)
 idle_wait = Case(idle_wait)
+through_a_tensor = Case(through_a_tensor)
 uncommitted = Case(committed, args={"commits": False})
 committed = Case(committed, args={"commits": True})

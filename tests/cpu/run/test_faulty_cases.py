@@ -24,6 +24,7 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
     "few_arrivals": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
     "other_parity": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
     "uncommitted": ("TLS006", "s", "T.ptx_wait_group(0)", "wait that covers no copy into s"),
+    "through_a_tensor": ("TLS001", "M", "T.copy(M, every)", "nothing orders the"),
     "row_max": ("TLS003", "best", "T.reduce_max(a, best, dim=1, clear=False)", "read of best[0]"),
     "crowded": ("TLS001", "counts", "counts[K[bx * 128 + tx] % 64] += 1", "nothing orders the read of block"),
 }

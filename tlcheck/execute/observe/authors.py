@@ -229,6 +229,9 @@ class Author(HappensBefore):
                 return self._contest(who, lines[name])
         if name in self.between and not race.across:
             return self._contest("statements that only T.sync_threads orders", self.between[name])
+        if name in self.blocks and race.parameter:  # what it holds hangs on the order of blocks in any case
+            contest = self._contest("blocks", self.blocks[name])
+            return None if contest.atomics else contest
         return None
 
     def covers(self, place: Place) -> bool:
