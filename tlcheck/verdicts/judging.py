@@ -29,6 +29,7 @@ from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.causes import by_cause
 from tlcheck.verdicts.claim import Claim, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
+from tlcheck.verdicts.launches import unlaunchable
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
 
@@ -151,7 +152,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         by_cause(with_content(report.claims, found) + found),
         failure,
         snapshot.pass_configs,
-        report.unjudged,
+        (*report.unjudged, *unlaunchable(snapshot)),
         source_digest=digest,
     )
 

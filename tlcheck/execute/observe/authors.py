@@ -102,14 +102,15 @@ class _Last:
     """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
 
     Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
-    last warp that made it, with their times. event: its number.
+    last warp that made it, with their times. event: its number. part: of the epoch, which T.sync_warp divides; 0 where
+    it is not threads that made it.
     """
 
-    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads", "event")
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads", "event", "part")
 
     def __init__(self) -> None:
         self.epoch = self.lane = self.world = np.zeros(0, np.int32)
-        self.side = self.warp = self.time = self.last = self.late = self.threads = self.event = self.epoch
+        self.side = self.warp = self.time = self.last = self.late = self.threads = self.event = self.part = self.epoch
         self._sides: list[Side] = []
 
     def reach(self, size: int) -> None:
@@ -119,11 +120,11 @@ class _Last:
             for name in self._FIELDS:
                 setattr(self, name, np.r_[getattr(self, name), more])
 
-    def set(self, touched: AccessedCells, epoch: int) -> None:
+    def set(self, touched: AccessedCells, epoch: int, part: int) -> None:
         """These lanes accessed these cells."""
         cell = touched.cell
         again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
-        self.epoch[cell], self.world[cell] = epoch, touched.world
+        self.epoch[cell], self.world[cell], self.part[cell] = epoch, touched.world, part
         self.lane[cell] = touched.thread
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
 
@@ -158,10 +159,13 @@ class _Last:
         late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
         return np.asarray(beside & late & self._here(touched))
 
-    def beside(self, touched: AccessedCells, epoch: int) -> Mask:
-        """Which of them another lane of the same epoch has accessed."""
+    def beside(self, touched: AccessedCells, epoch: int, part: int, warp: int) -> Mask:
+        """Which of them another lane of the same epoch has accessed; of the same warp, in the same part of it."""
         cell = touched.cell
-        return np.asarray((self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread) & self._here(touched))
+        lane = self.lane[cell]
+        known = (self.part[cell] > 0) & (lane >= 0) & (part > 0)
+        apart = known & (self.part[cell] != part) & (lane // warp == touched.thread // warp)
+        return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self._here(touched))
 
     def across(self, touched: AccessedCells) -> Mask:
         """Which of them another block has accessed."""
@@ -195,6 +199,7 @@ class Author(HappensBefore):
         self._landing: dict[int, Mask] = {}  # of allocations, the flat cells that cp.async is about to write
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
+        self._part = 1  # of the epoch
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
@@ -370,6 +375,11 @@ class Author(HappensBefore):
         self._epoch += 1
         self._met += 1
 
+    def warp_barrier(self, mask: Mask) -> None:
+        """T.sync_warp, which orders the threads of each warp if all of them come to it."""
+        super().warp_barrier(mask)
+        self._part += bool(mask.all())
+
     def phase_ended(self, key: object, world: int) -> None:
         """A barrier lets its threads go."""
         super().phase_ended(key, world)
@@ -437,7 +447,7 @@ class Author(HappensBefore):
                         lines[self._name(place)] = replace(clash, own=not sure.any())
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
-        mine.set(touched, self._epoch)
+        mine.set(touched, self._epoch, self._part if threads else 0)
         mine.event[touched.cell] = event
         if kind == "write" and (mine.lane[touched.cell] != touched.thread).any():
             self._joint[event] = np.unique(touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread)
@@ -501,7 +511,8 @@ class Author(HappensBefore):
         self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
     ) -> Iterator[tuple[dict[str, Clash], Mask]]:
         """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
-        yield self.own, last.beside(touched, self._epoch)
+        warp = self.machine.options.target.warp
+        yield self.own, last.beside(touched, self._epoch, self._part if threads else 0, warp)
         yield self.sides, last.unordered(touched, side, self.clocks)
         if not cells:
             yield self.between, last.mixed(touched, self._met, threads or self._managed)

@@ -43,11 +43,9 @@ from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.release import Release
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Alloc, Buffer, Function, Snapshot
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import TARGETS
-from tlcheck.targets.target import AMD, Target
 
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
@@ -93,8 +91,6 @@ class BothLevels:
         for function in (self.source, self.lowered):
             for lost in chain.from_iterable(map(lost_values, statements(function.body))):
                 raise NotModelled(f"the value of {lost.value}, which returns none")
-        if self.checkpoint == LOWERED and target.family == AMD:
-            _require_room(self.lowered, target)
         printed = self.checkpoint == LOWERED and target.kind == "cuda"
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
             raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
@@ -413,24 +409,6 @@ class BothLevels:
             parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
             self._together[function] = [[world for world in self.worlds if world.block in part] for part in parts]
         return self._together[function]
-
-
-def _require_room(function: Function, target: Target) -> None:
-    """Raise NotModelled for a kernel whose blocks ask for more LDS than there is: it cannot be launched."""
-    room = target.limits.shared
-    for name, size in lds_of(function):
-        if size > room:
-            raise NotModelled(f"{name} of {size} bytes, where {target.arch} has {room} bytes of LDS")
-
-
-def lds_of(function: Function) -> Iterator[tuple[str, int]]:
-    """Buffers of a lowered kernel in LDS, each with its bytes, where these are constant."""
-    for stmt in statements(function.body):
-        if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared"):
-            sizes = [e.value for e in stmt.buffer.shape if isinstance(e.value, int)]
-            if len(sizes) == len(stmt.buffer.shape):
-                kind = dtype_of(stmt.buffer.dtype)
-                yield stmt.buffer.name, prod(sizes) * kind.bits * kind.lanes // 8
 
 
 def is_of_barrier(illegal: Illegal) -> bool:
