@@ -43,7 +43,7 @@ def test_it_is_understood(command: str) -> None:
 
 @pytest.mark.parametrize("command", FOUND)
 def test_the_kernels_of_this_repository_are_there(command: str) -> None:
-    for file, case in re.findall(r"((?:cases|tests|golden)/[\w/.]+)(?:::(\w+))?", command):
+    for file, case in re.findall(r"((?:cases|tests|golden)/[\w/.-]+)(?:::(\w+))?", command):
         path = ROOT / file
         if path.name.startswith("test_") or not path.parent.is_dir() or path.parent == ROOT / "tests":
             continue  # a file of the reader's own project
