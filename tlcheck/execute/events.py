@@ -17,6 +17,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
+from tlcheck.snapshot.ir import Stmt
 
 COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
 Cell = tuple[Cells | Pages, int]  # memory, and an index into its flat data
@@ -52,6 +53,28 @@ class Operation:
         """With whether it writes them."""
         yield from ((elements, False) for elements in self.reads)
         yield from ((elements, True) for elements in self.writes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorCoreForm:
+    """A product on tensor cores, by `threads` threads: m x n x k, of elements of a dtype.
+
+    instruction: `mma` or `wgmma`. buffer: the accumulators. shared: bytes of operands that it reads from shared memory.
+    """
+
+    instruction: str
+    m: int
+    n: int
+    k: int
+    dtype: str
+    threads: int
+    buffer: str
+    shared: int = 0
+
+    @property
+    def shape(self) -> str:
+        """As PTX writes it: `m16n8k16`."""
+        return f"m{self.m}n{self.n}k{self.k}"
 
 
 class Observer:
@@ -119,6 +142,11 @@ class Observer:
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:
         """Bulk copies write a tensor, or add to it (value: None)."""
+
+    def bulk_store_begun(
+        self, tensor: Place, position: Array, mask: Mask, shared: Place, octets: int, issuer: Mask, adds: bool
+    ) -> None:
+        """The threads of issuer (worlds, threads) begin bulk copies of so many bytes each; see `bulk_store_issued`."""
 
     def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Copies have landed for the threads that began them."""
@@ -206,6 +234,11 @@ class Observer:
         """Each element of the next write is the reduction of the first group of operands. keeps: together with what is
         there, which is the second.
         """
+
+    # ---- tensor cores
+
+    def product_issued(self, form: TensorCoreForm, stmt: Stmt | None, mask: Mask, times: int = 1) -> None:
+        """The warps or warpgroups of active threads begin so many products each, in a statement."""
 
     # ---- what a kernel says
 

@@ -41,7 +41,8 @@ class Request:
     witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: the
     last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR. contested: orders that the kernel
     leaves open are looked for where an output is wrong; not where it is known to hang on none. brief: verdicts alone,
-    with floats as float64: nobody looks for who wrote a wrong element last.
+    with floats as float64: nobody looks for who wrote a wrong element last. cost: whether the
+    cost of the lowered kernel is counted too (`tlcheck/cost`).
     """
 
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
@@ -55,6 +56,7 @@ class Request:
     printed: bool = True
     contested: bool = True
     brief: bool = False
+    cost: bool = False
 
     @property
     def is_usual(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
+    from tlcheck.execute.compare.counting import Counted
     from tlcheck.execute.compare.faults import Fault
     from tlcheck.execute.compare.outcome import OutputOutcome
     from tlcheck.execute.memory.pages import Stored
@@ -27,6 +28,7 @@ class Execution:
     written and of loops that ended early, where memory decides. left: what the source left of each output,
     for the first seed. faults: of the source itself. digest: of all that it left, and of what it was run on; equal ones
     say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
+    counts: what the lowered kernel costs, where that is asked for.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -45,6 +47,7 @@ class Execution:
     digest: str = field(default="", compare=False)
     rounded: bool = False
     faults: tuple[Fault, ...] = ()
+    counts: Counted | None = field(default=None, compare=False)
 
     @property
     def is_clean(self) -> bool:

@@ -16,6 +16,7 @@ from tlcheck import reasons
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
@@ -58,7 +59,10 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
     Raises UsageError for blocks that are not in the grid, and nothing else.
     """
     try:
-        return _Judge(levels_of(snapshot, request or Request())).execution()
+        levels = levels_of(snapshot, request or Request())
+        done = _Judge(levels).execution()
+        counting = levels.request.cost and levels.checkpoint == LOWERED
+        return replace(done, counts=_counts(levels)) if counting else done
     except UsageError:
         raise
     except SourceIllegal as stopped:
@@ -71,6 +75,14 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
         return _undecided(snapshot, MEMORY)
     except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
         return _undecided(snapshot, Reason(reasons.INTERNAL, fault(error)))
+
+
+def _counts(levels: BothLevels) -> Counted | None:
+    """What the lowered kernel costs; None where it does not come to its end."""
+    try:
+        return counted(levels)
+    except Stopped:
+        return None
 
 
 def _stopped(snapshot: Snapshot, request: Request, stopped: SourceIllegal) -> Execution:

@@ -31,19 +31,19 @@ def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int)
     functions: the kernel at each level that runs; the guards of all of them count.
     """
     extents = grid(functions[0], sizes)
-    numbers = _looked_at(prod(extents))
+    numbers = looked_at(prod(extents))
     at = coordinates(numbers, extents)
     signature = np.zeros((len(numbers), 0), np.int64)
     for function in functions:
-        columns = list(_columns(kernels(function)[-1].body, sizes, at))
-        if columns:
-            signature = np.column_stack([signature, *columns])
+        found = list(columns(kernels(function)[-1].body, sizes, at))
+        if found:
+            signature = np.column_stack([signature, *found])
     picked = _one_of_each(signature, most)
     return [(int(at[0][i]), int(at[1][i]), int(at[2][i])) for i in picked]
 
 
-def _looked_at(count: int) -> Array:
-    """All blocks, or of a large grid the first and last ones and some between."""
+def looked_at(count: int) -> Array:
+    """Numbers of all blocks, or of a large grid the first and last ones and some between."""
     if count <= _MOST_LOOKED_AT:
         return np.arange(count)
     ends = np.arange(_MOST_LOOKED_AT // 4)
@@ -57,8 +57,11 @@ def coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
     return [x, y % extents[1], y // extents[1]]
 
 
-def _columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array]) -> Iterator[Array]:
-    """What each condition and loop bound is in every block, with inner variables at their smallest and largest."""
+def columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array], *, every: bool = False) -> Iterator[Array]:
+    """What each condition and loop bound is in every block, with inner variables at their smallest and largest.
+
+    every: also where it is the same in all blocks.
+    """
     low: dict[str, Any] = dict(sizes)
     high: dict[str, Any] = dict(sizes)
     for stmt in _in_order(root):
@@ -66,7 +69,7 @@ def _columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array]) -> Itera
             _bind(stmt, low, high, blocks)
         for e in _conditions(stmt):
             for values in (low, high):
-                column = _value(e, values, len(blocks[0]))
+                column = _value(e, values, len(blocks[0]), every)
                 if column is not None:
                     yield column
 
@@ -102,14 +105,14 @@ def _conditions(stmt: Stmt) -> Iterator[Expr]:
             yield from (e for e in postorder([root]) if e.op in _CONDITIONS)
 
 
-def _value(e: Expr, values: Mapping[str, Any], count: int) -> Array | None:
+def _value(e: Expr, values: Mapping[str, Any], count: int, every: bool) -> Array | None:
     try:
         found = np.asarray(evaluated(e, values))
     except NotModelled:
         return None
     if e.op in ("min", "max"):
         found = np.asarray(evaluated(e.args[0], values)) == found
-    if found.ndim == 0 or (found == found.flat[0]).all():
+    if not every and (found.ndim == 0 or (found == found.flat[0]).all()):
         return None
     return np.broadcast_to(found, (count,)).astype(np.int64)
 

@@ -119,6 +119,13 @@ class BothLevels:
         other.plain = True
         return other
 
+    def of_first_seed(self) -> BothLevels:
+        """The same levels, with the inputs of the first seed alone."""
+        other = copy(self)
+        other.worlds = [world for world in self.worlds if world.seed == self.worlds[0].seed]
+        other._together = {}
+        return other
+
     def with_all_before(self) -> BothLevels:
         """The same levels, with all blocks of kernels before the last one."""
         if self.has_all_before:

@@ -13,7 +13,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.events import Cell, Observer, Operands
+from tlcheck.execute.events import Cell, Observer, Operands, TensorCoreForm
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
@@ -55,7 +55,10 @@ def mma(e: Expr, program: KernelProgram) -> Run:
     left, right = reading(a, a_at, (m, k)), reading(b, b_at, (k, n))
     add = adding(left, right, c, c_at, (m, n), c_kind)
 
+    form = TensorCoreForm("mma", m, n, k, a_kind.name, WARP, c.name)
+
     def run(frame: Frame) -> Value:
+        program.observers.product_issued(form, program.state.at, frame.mask())
         program.observers.product(terms_of(frame, (a, a_at), (b, b_at), c_at))
         return add(frame)
 

@@ -17,9 +17,10 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import TensorCoreForm
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.values import Array, Kind
+from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.mma import accumulator, adding, kind_named, operands, reading, shape_of, spread
 from tlcheck.execute.ops.tile.gemm_sp import expanded
 from tlcheck.execute.reasons import NotModelled
@@ -47,7 +48,14 @@ def mma_sp(e: Expr, program: KernelProgram) -> Run:
     def left(frame: Frame) -> Array:
         return expanded(kept(frame), places(frame), a_kind)
 
-    return adding(left, reading(b, b_at, (k, 8)), c, c_at, (16, 8), c_kind)
+    add = adding(left, reading(b, b_at, (k, 8)), c, c_at, (16, 8), c_kind)
+    form = TensorCoreForm("mma.sp", m, n, k, a_kind.name, WARP, c.name)
+
+    def counted(frame: Frame) -> Value:
+        program.observers.product_issued(form, program.state.at, frame.mask())
+        return add(frame)
+
+    return counted
 
 
 def metadata(e: Expr, at: int, kind: Kind, program: KernelProgram) -> BufferElement:

@@ -287,12 +287,17 @@ def store(e: Expr, program: KernelProgram) -> Run:
             shared, tensor = tensor, shared
         box, flags = _runs(shared, tensor, program.code(e.args[2]), program), e.args[3:]
     adds, stores = bool(flags and flags[0].value), _Stores.of(program)
+    counted = program.observers.hear(Observer.bulk_store_begun)
 
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
             transfer = transfer_of(shared, tensor, box(frame, pick), mask, frame)
             leaving = _Leaving(transfer, shared, tensor, adds, program.state.origin(frame))
             leaving.look()
+            if counted:
+                program.observers.bulk_store_begun(
+                    tensor, transfer.positions, transfer.chosen, shared, transfer.octets, mask, adds
+                )
             stores.open.append((mask, leaving))
         return 0
 

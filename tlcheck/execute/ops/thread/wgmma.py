@@ -13,7 +13,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, loop
-from tlcheck.execute.events import Cell
+from tlcheck.execute.events import Cell, TensorCoreForm
 from tlcheck.execute.memory.codes import Run, Step, counter
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
@@ -23,6 +23,7 @@ from tlcheck.execute.ops.thread.wgmma_operands import (
     MatrixOperand,
     Operand,
     OperandOfSteps,
+    SharedOperand,
     in_shared,
 )
 from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
@@ -146,6 +147,8 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: 
     place = program.pointer(e.args[at], form.n // 2, e.args[at + 1])
     index, queue = _accumulator(form.n), ProductQueue.of(program)
     finish = finished(form.sum, program.options)
+    product = _product(e, form, left, right, place.name)
+    steps = len(left.values) if isinstance(left, OperandOfSteps) else 1
     reason = program.state.reason(f"element of {place.name} read before its wgmma was waited for")
 
     def run(frame: Frame) -> Value:
@@ -153,6 +156,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: 
         if lanes[:, lanes.shape[1] // GROUP * GROUP :].any():
             raise NotModelled("wgmma by a warpgroup of fewer threads")
         position, _ = place.position(frame)
+        program.observers.product_issued(product, program.state.at, lanes, steps)
         a, b = left(frame), right(frame)
 
         def registers(matrices: Array) -> Array:
@@ -177,6 +181,15 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: 
         return 0
 
     return run
+
+
+def _product(e: Expr, form: Form, left: Operand, right: Operand, buffer: str) -> TensorCoreForm:
+    """The instruction, for who counts them."""
+    shared = form.n * form.k * form.right.bits // 8
+    if isinstance(left, (SharedOperand, OperandOfSteps)):
+        shared += form.m * form.k * form.left.bits // 8
+    name = "wgmma.sp" if "_sp_" in str(e.value) else "wgmma"
+    return TensorCoreForm(name, form.m, form.n, form.k, form.left.name, GROUP, buffer, shared)
 
 
 def _accumulator(n: int) -> tuple[Array, Array]:

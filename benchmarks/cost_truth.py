@@ -1,0 +1,142 @@
+"""Holds the counts of `tlcheck cost` against those of Nsight Compute, kernel by kernel.
+
+    python benchmarks/cost_truth.py NCU.csv NAMES.txt COST.json... -o results/cost/h100.csv
+
+NCU.csv: of `ncu --csv --page raw` with the metrics below, one row for each launch. NAMES.txt: one line for each launch,
+the case and target as `tlcheck cost` names them; launches of one case follow one another. COST.json: of `tlcheck cost
+--blocks all --format json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+CLOSE = 0.02
+_SASS = "smsp__sass_inst_executed_op_"
+_WAVES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_"
+_GLOBAL = "_pipe_lsu_mem_global_op_"
+_REQUESTS, _SECTORS = f"l1tex__t_requests{_GLOBAL}", f"l1tex__t_sectors{_GLOBAL}"
+_ATOMIC = f"smsp__sass_l1tex_t_sectors{_GLOBAL}"  # the hardware's counter has sectors that come back, too
+_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_"
+_TENSOR = "sm__inst_executed_pipe_tensor_op_"
+
+# What a counter is called here -> metrics of ncu, with the sign that they count with.
+COUNTERS: Mapping[str, Mapping[str, int]] = {
+    "global load requests": {f"{_REQUESTS}ld": 1},
+    "global load sectors": {f"{_SECTORS}ld": 1},
+    "global store requests": {f"{_REQUESTS}st": 1},
+    "global store sectors": {f"{_SECTORS}st": 1},
+    "global atomic requests": {f"{_REQUESTS}red": 1, f"{_REQUESTS}atom": 1},
+    "global atomic sectors": {f"{_ATOMIC}red": 1, f"{_ATOMIC}atom": 1},
+    "shared load requests": {f"{_SASS}shared_ld": 1},
+    "shared load wavefronts": {f"{_WAVES}ld": 1},
+    "shared store requests": {f"{_SASS}shared_st": 1},
+    "shared store wavefronts": {f"{_WAVES}st": 1},
+    "ldmatrix requests": {f"{_SASS}ldsm": 1},
+    "ldmatrix wavefronts": {f"{_WAVES}ldsm": 1},
+    "stmatrix requests": {f"{_SASS}shared_stsm": 1},
+    "stmatrix wavefronts": {f"{_WAVES}stsm": 1},
+    "cp.async requests": {f"{_SASS}ldgsts": 1},
+    "cp.async wavefronts": {f"{_WAVES}ldgsts": 1},
+    "load bank conflicts": {f"{_CONFLICTS}ld": 1},
+    "store bank conflicts": {f"{_CONFLICTS}st": 1},
+    "mma instructions": {f"{_TENSOR}hmma": 1, f"{_TENSOR}hmma_type_hfma2": -1, f"{_TENSOR}gmma": -1},
+    "wgmma instructions": {f"{_TENSOR}gmma": 1},
+    "bulk copies": {"sm__sass_inst_executed_op_tma": 1},
+    "bulk load sectors": {"l1tex__m_xbar2l1tex_read_sectors_pipe_tma": 1},
+    "bulk store sectors": {"l1tex__m_l1tex2xbar_write_sectors_pipe_tma": 1},
+}
+_DONE = {"read": "load", "write": "store", "atomic": "atomic"}
+_WARPS = 4  # of a warpgroup, each of which issues a wgmma
+
+
+def counted(sites: list[dict[str, Any]]) -> dict[str, int]:
+    """The counters of one kernel, as tlcheck has them."""
+    found: dict[str, int] = defaultdict(int)
+    for site in sites:
+        _COUNT[site["space"]](site, found)
+    return found
+
+
+def _global(site: dict[str, Any], found: dict[str, int]) -> None:
+    done = _DONE[site["operation"]]
+    if site["instruction"].startswith("bulk"):
+        found["bulk copies"] += site["requests"]
+        found[f"bulk {'load' if done == 'load' else 'store'} sectors"] += site["sectors"]
+        return
+    found[f"global {done} requests"] += site["requests"]
+    found[f"global {done} sectors"] += site["sectors"]
+
+
+def _shared(site: dict[str, Any], found: dict[str, int]) -> None:
+    if site["operation"] == "atomic" or site["instruction"].startswith("bulk"):
+        return
+    done, kind = _DONE[site["operation"]], site["instruction"].split()[0]
+    name = kind if kind in ("ldmatrix", "stmatrix", "cp.async") else f"shared {done}"
+    found[f"{name} requests"] += site["requests"]
+    found[f"{name} wavefronts"] += site["wavefronts"]
+    if kind != "cp.async":
+        found[f"{done} bank conflicts"] += site["wavefronts"] - site["ideal"]
+
+
+def _products(site: dict[str, Any], found: dict[str, int]) -> None:
+    if site["instruction"].startswith("mma"):
+        found["mma instructions"] += site["requests"]
+    else:
+        found["wgmma instructions"] += site["requests"] * _WARPS
+
+
+_COUNT: Mapping[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
+    "global": _global,
+    "shared": _shared,
+    "tensor cores": _products,
+    "barrier": lambda site, found: None,
+}
+
+
+def launches(file: Path, names: list[str]) -> dict[str, dict[str, float]]:
+    """ncu's counters of each kernel, those of several launches added up."""
+    rows = [row for row in csv.reader(file.read_text(encoding="utf-8").splitlines()) if row]
+    start = next(number for number, row in enumerate(rows) if row[0] == "ID")
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for name, row in zip(names, rows[start + 2 :], strict=True):
+        values = dict(zip(rows[start], row, strict=True))
+        for counter, metrics in COUNTERS.items():
+            found[name][counter] += sum(
+                sign * float(values[f"{m}.sum"].replace(",", "")) for m, sign in metrics.items()
+            )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("ncu", type=Path)
+    parser.add_argument("names", type=Path)
+    parser.add_argument("costs", type=Path, nargs="+")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    args = parser.parse_args()
+    runs = [run for file in args.costs for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
+    ours = {f"{run['case']} {run['target']}": counted(run["cost"]["sites"]) for run in runs}
+    errors: list[float] = []
+    with args.output.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["kernel", "counter", "ncu", "tlcheck", "error"])
+        for name, theirs in launches(args.ncu, args.names.read_text(encoding="utf-8").splitlines()).items():
+            for counter in COUNTERS if name in ours else ():
+                got, true = ours[name][counter], round(theirs[counter])
+                if got or true:
+                    errors.append(abs(got - true) / max(true, 1))
+                    table.writerow([name, counter, true, got, f"{errors[-1]:.4f}"])
+    close = sum(error <= CLOSE for error in errors) / len(errors)
+    print(f"{len(errors)} counters: median error {median(errors):.4f}, {close:.1%} within {CLOSE:.0%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a run costs, counted as Nsight Compute counts it: see `counter`."""
