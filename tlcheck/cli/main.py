@@ -27,6 +27,7 @@ COMMANDS = {
     "run": "run kernels on a GPU and compare them with torch",
     "matrix": "check kernels with many toolchains, and say which can be supported",
     "trace": "say where an element of an output comes from, as written and as lowered",
+    "cost": "count what each access of a kernel costs: sectors, bank conflicts, widths, flops",
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",

@@ -17,6 +17,7 @@ import msgspec
 from tlcheck.matrix.resume import MatrixReport
 from tlcheck.report.bisect_json import BisectReport
 from tlcheck.report.check_json import CheckReport
+from tlcheck.report.cost_json import CostReport
 from tlcheck.report.cpu_report import CpuReport
 from tlcheck.report.device_json import GpuReport
 from tlcheck.report.doctor_json import DoctorReport
@@ -27,6 +28,7 @@ from tlcheck.report.trace_json import TraceReport
 REPORTS: Mapping[str, type] = {
     "bisect": BisectReport,
     "check": CheckReport,
+    "cost": CostReport,
     "doctor": DoctorReport,
     "gate": GateReport,
     "matrix": MatrixReport,

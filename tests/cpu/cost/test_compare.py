@@ -1,0 +1,43 @@
+"""What the gate says of costs that have risen: with the line, and nothing of equal ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.cost.kernels import cost, line_of
+from tlcheck.cost.compare import line_of_access, risen
+
+
+@pytest.mark.parametrize("name", ["conflicting", "apart", "narrow", "product", "product_linear", "softmax_rows"])
+def test_equal_costs_say_nothing(name: str) -> None:
+    assert list(risen(cost(name), cost(name))) == []
+
+
+def test_a_lost_swizzle_is_told_with_its_line() -> None:
+    found = list(risen(cost("product"), cost("product_linear")))
+    assert {(c.kind, c.subject, c.before, c.after) for c in found} == {
+        ("bank conflicts", name, "no bank conflicts", "8-way bank conflicts") for name in ("a", "b")
+    }
+    assert {c.line for c in found} == {line_of("T.gemm(a, b, c)")}
+    assert all(0.02 < c.share < 1 for c in found)
+    assert list(risen(cost("product_linear"), cost("product"))) == []
+
+
+def test_scattered_accesses_are_told_with_their_line() -> None:
+    (found,) = risen(cost("contiguous"), cost("apart"))
+    assert (found.kind, found.subject, found.line) == ("sectors", "A", line_of("A[(b * 128 + i) * stride] + 1.0"))
+    assert "4,096 instead of 512 sectors" in found.words
+
+
+def test_a_stage_less_is_told_with_a_line_of_its_copies() -> None:
+    (found,) = risen(cost("product_three_stages", "sm_90"), cost("product", "sm_90"))
+    assert found.kind == "copies in flight"
+    assert "73,728 -> 49,152 bytes" in found.words
+    assert found.line == line_of("T.copy(B[ko * bk, bx * bn], b)")
+
+
+def test_lines_of_what_facts_find() -> None:
+    lost = cost("product_of_32_rows", "sm_90")
+    assert line_of_access(lost, "tensor cores", "") == line_of("T.gemm(a, b, c)")
+    assert line_of_access(cost("narrow"), "read", "A") == line_of("T.copy(A[0:64, 0:64], tile)")
+    assert line_of_access(cost("narrow"), "read", "nobody") == 0

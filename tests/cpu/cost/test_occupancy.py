@@ -1,0 +1,25 @@
+"""Blocks on a multiprocessor, with the limits of CUDA's table in the test."""
+
+from __future__ import annotations
+
+import pytest
+
+from tlcheck.cost.occupancy import resident_blocks
+from tlcheck.targets.lookup import target
+
+
+@pytest.mark.parametrize(
+    ("arch", "threads", "shared", "expected"),
+    [
+        ("sm_120", 128, 168_128, (0, "shared memory")),  # of 101,376 bytes
+        ("sm_120", 128, 101_376, (1, "shared memory")),
+        ("sm_90", 128, 168_128, (1, "shared memory")),
+        ("sm_90", 128, 49_152, (4, "shared memory")),  # 228 KiB by 48 and 1 each
+        ("sm_80", 256, 1_024, (8, "threads")),
+        ("sm_75", 33, 0, (16, "blocks")),  # two warps, and 1,024 threads
+        ("sm_80", 32, 0, (32, "blocks")),
+        ("sm_75", 64, 65_536, (1, "shared memory")),
+    ],
+)
+def test_resident_blocks(arch: str, threads: int, shared: int, expected: tuple[int, str]) -> None:
+    assert resident_blocks(target(arch), threads, shared) == expected

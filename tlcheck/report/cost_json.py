@@ -1,0 +1,44 @@
+"""The form of `tlcheck cost --format json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tlcheck import __version__
+from tlcheck.cost.model import KernelCost
+from tlcheck.lower.runs import Run
+from tlcheck.report.check_json import as_json
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class CostRun:
+    """One case for one target. inputs: what it was executed on: `the case's` or `random` ones."""
+
+    case: str
+    target: str
+    versions: Mapping[str, str]
+    inputs: str
+    cost: KernelCost
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What `tlcheck cost` counted. schema: of this form. tlcheck: its version. exit_code: of the command.
+
+    failures: what was not counted, and why.
+    """
+
+    schema: int
+    tlcheck: str
+    exit_code: int
+    runs: tuple[CostRun, ...]
+    failures: tuple[str, ...]
+
+
+def render_json(found: Sequence[tuple[Run, str, KernelCost]], failures: Sequence[str], exit_code: int) -> str:
+    """The report as JSON."""
+    runs = tuple([CostRun(run.case, run.target, dict(run.versions), inputs, cost) for run, inputs, cost in found])
+    return as_json(CostReport(SCHEMA, __version__, exit_code, runs, tuple(failures)))

@@ -1,0 +1,124 @@
+"""The cost of a kernel for people: its bounds, and a table by source line, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tlcheck.cost.model import KernelCost, SiteCost
+from tlcheck.lower.runs import Run
+from tlcheck.report.console import OPEN_BOX
+from tlcheck.targets.lookup import target
+from tlcheck.targets.target import Target
+from tlcheck.verdicts.words import plural
+
+_UNITS = ("", "k", "M", "G", "T")
+_FEW = 20  # sites that are shown unless all are asked for
+
+
+def write(console: Console, run: Run, inputs: str, cost: KernelCost, *, everything: bool) -> None:
+    """One kernel."""
+    console.print(
+        Text(f"{run.case} {run.target} {run.tilelang}: {_scope(cost)}, {inputs} inputs", "bold"), soft_wrap=True
+    )
+    refused = unlaunchable(cost, target(run.target))
+    for line in (*([refused] if refused else []), *_summary(cost)):
+        console.print(Text(f"  {line}"), soft_wrap=True, highlight=False)
+    shown = cost.sites if everything else cost.sites[:_FEW]
+    console.print(_table(shown), soft_wrap=True, highlight=False)
+    if len(shown) < len(cost.sites):
+        console.print(Text(f"  {plural(len(cost.sites) - len(shown), 'site')} more: --all"), soft_wrap=True)
+    for line in dict.fromkeys(f"  {_where(site)}: {site.limit}: {site.advice}" for site in shown if site.advice):
+        console.print(Text(line), soft_wrap=True, highlight=False)
+
+
+def _scope(cost: KernelCost) -> str:
+    if cost.blocks == cost.of:
+        return f"all {cost.of} blocks counted" if cost.of > 1 else "its one block counted"
+    unlike = cost.of - cost.like
+    near = f"; {unlike} more by the nearest ones" if unlike else ""
+    return f"{cost.blocks} of {cost.of} blocks counted, for {cost.like} with the same guards and loop bounds{near}"
+
+
+def unlaunchable(cost: KernelCost, target: Target) -> str:
+    """Why the kernel cannot be launched; empty where it can."""
+    if cost.resident:
+        return ""
+    return (
+        f"a block asks for {cost.shared_bytes:,} bytes of shared memory, and {target} has {target.limits.shared:,}:"
+        " the kernel cannot be launched; use smaller tiles, or fewer stages"
+    )
+
+
+def _summary(cost: KernelCost) -> Iterator[str]:
+    yield (
+        f"global memory: {_short(cost.global_bytes)}B in sectors, {_short(cost.once)}B if each tensor is moved once;"
+        f" copies in flight: {cost.in_flight:,} bytes of a block"
+    )
+    yield (
+        f"shared memory of a block: {cost.shared_bytes:,} bytes; at most {plural(cost.resident, 'block')} on a"
+        f" multiprocessor, by {cost.limiter}"
+    )
+    if cost.flops:
+        flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
+        yield f"tensor cores: {flops}; {cost.intensity:g} operations for each byte"
+    if cost.floors:
+        bounds = ", ".join(f"{floor.seconds * 1e6:.3g} us by {floor.unit}" for floor in cost.floors)
+        yield f"never faster than, by the published peaks of {cost.part}: {bounds}"
+
+
+def _table(sites: tuple[SiteCost, ...]) -> Table:
+    table = Table(box=OPEN_BOX, pad_edge=False)
+    for name in ("line", "TIR", "share", "access"):
+        table.add_column(name)
+    for name in ("requests", "per request", "useful", "limit"):
+        table.add_column(name, justify="right" if name != "limit" else "left")
+    for site in sites:
+        table.add_row(
+            str(site.line or "?"),
+            str(site.tir_line or "?"),
+            f"{site.share:.1%}" if site.share else "",
+            _access(site),
+            _short(site.requests),
+            _each(site),
+            f"{site.useful / site.moved:.0%}" if site.moved and site.space == "global" else "",
+            site.limit,
+        )
+    return table
+
+
+def _access(site: SiteCost) -> str:
+    width = f", {site.width} bytes a thread" if site.width else ""
+    if site.space == "barrier":
+        return site.instruction
+    if site.space == "tensor cores":
+        return f"{site.instruction} into {site.buffer}"
+    return f"{site.operation} {site.buffer} ({site.space}: {site.instruction}{width})"
+
+
+def _each(site: SiteCost) -> str:
+    if site.space == "global":
+        return f"{site.sectors_per_request:.4g} sectors"
+    if site.wavefronts:
+        conflicts = f" of {site.ideal / site.requests:.3g}" if site.wavefronts != site.ideal else ""
+        return f"{site.wavefronts / site.requests:.3g}{conflicts} wavefronts"
+    if site.space == "shared":
+        return f"{_short(site.moved // site.requests)}B"
+    if site.flops:
+        return f"{_short(site.flops // site.requests)}FLOP"
+    return ""
+
+
+def _where(site: SiteCost) -> str:
+    return f"line {site.line}" if site.line else f"TIR line {site.tir_line}"
+
+
+def _short(number: float) -> str:
+    """`1.05M`, with a blank where a unit follows."""
+    value, power = float(number), 0
+    while value >= 1000 and power + 1 < len(_UNITS):
+        value, power = value / 1000, power + 1
+    return f"{value:.3g} {_UNITS[power]}" if power else f"{value:.4g} "
