@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.cli.device import GpuOptions, add_device_arguments
@@ -66,6 +67,7 @@ def _plan(args: argparse.Namespace) -> GatePlan:
     execution = ExecutionOptions(quick=args.quick)
     settings = lowering.settings(config, scripts_of(args)).saying(execution.words)
     execute = execution.request(config)
+    execute = None if execute is None else replace(execute, cost=True)
     if args.device and all(is_script(selection) for selection in chosen):  # better now than after minutes of work
         raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
     return GatePlan(

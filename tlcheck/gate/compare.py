@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tlcheck.facts import changes
+from tlcheck.cost.compare import line_of_access, risen
+from tlcheck.facts import Change, changes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
@@ -50,6 +51,7 @@ def _static_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: 
     else:
         yield from _checked(before, after)
         yield from _facts(before, after)
+        yield from _costs(before, after)
         old, new = before.seconds, after.seconds
         if old and new >= old * _SLOWER and new - old >= _SECONDS:
             words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
@@ -133,11 +135,30 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
                 words = f"{words}; the order {left if left.startswith('of ') else f'of {left}'} is not decided now"
         if change.kind in _ATOMIC and righted.issuperset(subjects):
             klass = "fixed"
-        line = next((lines[s] for s in subjects if s in lines and change.kind in _ATOMIC), after.line)
+        line = next((lines[s] for s in subjects if s in lines and change.kind in _ATOMIC), 0)
+        line = line or _line_in_cost(change, after) or after.line
         subject = change.subject if buffers.issuperset(subjects) else ""
         guards = ", ".join(sorted(guarded(before.facts, after.facts))) if change.kind == "barrier" else subject
         found = Outcome(klass, change.kind, change.before, change.after, words, subject, line)
         yield _supported(found, guards, before, after)
+
+
+def _line_in_cost(change: Change, after: LoweredSide) -> int:
+    """The line of the accesses or products that are slower; 0 where that is not known."""
+    cost, kind = after.result.cost, change.kind.removesuffix(" count")
+    if cost is None or not change.slower or kind not in ("read", "write", "atomic", "tensor cores"):
+        return 0
+    return line_of_access(cost, kind, "" if kind == "tensor cores" else change.subject)
+
+
+def _costs(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
+    """What the accesses themselves cost, counted by execution on both sides."""
+    old, new = before.result.cost, after.result.cost
+    if old is None or new is None or (old.of, old.sizes) != (new.of, new.sizes):
+        return
+    for change in risen(old, new):
+        line = change.line or after.line
+        yield Outcome("slower-risk", change.kind, change.before, change.after, change.words, change.subject, line)
 
 
 def _said(failure: Failure) -> str:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NoReturn
 
+from tlcheck.cost.model import KernelCost
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import MEMORY
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
@@ -141,7 +142,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
-        found, digest = ((), "") if request is None else _executed(snapshot, request)
+        found, digest, cost = ((), "", None) if request is None else _executed(snapshot, request)
     except UsageError as error:  # blocks that are not in the grid
         return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
@@ -154,17 +155,21 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         snapshot.pass_configs,
         (*report.unjudged, *unlaunchable(snapshot)),
         source_digest=digest,
+        cost=cost,
     )
 
 
-def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str]:
-    """The claims, and the digest of what the source left."""
-    from tlcheck.execute.compare.diagnosis import diagnose  # as above
+def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str, KernelCost | None]:
+    """The claims, the digest of what the source left, and the cost where it is asked for and can be counted."""
+    from tlcheck.cost.measure import cost_by  # as above
+    from tlcheck.execute.compare.diagnosis import diagnose
     from tlcheck.execute.compare.run import execute
     from tlcheck.verdicts.execution_claims import claims_of
 
     done = execute(snapshot, request)
-    return claims_of(snapshot, diagnose(snapshot, request, done), request), done.digest
+    cost = None if done.counts is None else cost_by(done.counts, snapshot)
+    done = replace(done, counts=None)
+    return claims_of(snapshot, diagnose(snapshot, request, done), request), done.digest, cost
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

@@ -13,6 +13,7 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
+from tlcheck.cost.model import KernelCost
 from tlcheck.execute.reasons import MEMORY, TIME
 from tlcheck.execute.request import Request
 from tlcheck.program.device_library import known_headers
@@ -30,7 +31,7 @@ _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any 
 class Verdicts:
     """What of a result comes from the snapshot alone: its claims, or why it was not checked.
 
-    notes, source_digest: see `Result`.
+    notes, source_digest, cost: see `Result`.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -38,6 +39,7 @@ class Verdicts:
     pass_configs: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
     source_digest: str = ""
+    cost: KernelCost | None = None
 
 
 # Several threads read verdicts, and where two of them are the first to ask msgspec for a type, Python crashes.
@@ -69,7 +71,7 @@ def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts)
 
 
 def _key(digest: str, request: Request | None) -> str:
-    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute")
+    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute", "cost")
     return key_of(code, _versions(), platform.python_version(), digest, repr(request), known_headers())
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck import exits
+from tlcheck.cost.model import KernelCost
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec
@@ -24,8 +25,8 @@ class Result:
     """One run: its claims, or why it was not checked (`failure`, with its `excuse`).
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
-    notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`). seconds: of
-    lowering and judging it; 0 where that was known.
+    notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`). cost: where
+    it was asked for and can be counted. seconds: of lowering and judging it; 0 where that was known.
     """
 
     run: Run
@@ -37,6 +38,7 @@ class Result:
     broken: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     source_digest: str = ""
+    cost: KernelCost | None = None
     seconds: float = field(default=0.0, compare=False)
 
     def count(self, verdict: str) -> int:
@@ -92,7 +94,13 @@ def result_of(run: Run, verdicts: Verdicts) -> Result:
     claims = with_lines(verdicts.claims)
     configs, notes = verdicts.pass_configs, verdicts.notes
     return Result(
-        run, claims, verdicts.failure, pass_configs=configs, notes=notes, source_digest=verdicts.source_digest
+        run,
+        claims,
+        verdicts.failure,
+        pass_configs=configs,
+        notes=notes,
+        source_digest=verdicts.source_digest,
+        cost=verdicts.cost,
     )
 
 
