@@ -1,6 +1,7 @@
 """Where wrong code begins: the origin of each case is what reading the kernel and its TIR found (`origins.toml`).
 
-`python tests/releases/test_origins.py` measures: it prints what is not as read, and how many are.
+`python tests/releases/test_origins.py [--why]` measures: it prints what is not as read, and how many are; with `--why`
+also by which pass, as `check --why` finds it after each of them.
 """
 
 from __future__ import annotations
@@ -45,19 +46,28 @@ def expected(case: str, arch: str) -> dict[str, str]:
     return {key: known.get(key, "") for key in ("kind", "buffer", "line", "other")}
 
 
-def origins(release: str, arch: str) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
-    """Of each case: what its only finding says of its origin, and the pass that it blames."""
+def origins(release: str, arch: str, *options: str) -> Iterator[tuple[str, tuple[dict[str, str], str]]]:
+    """Of each case: what its only finding says of its origin, and the pass that it blames. options: of `check`."""
     cases = [case for case in KNOWN if KNOWN[case].get(arch, {}).get("release") == release]
     texts = {file: file.read_text() for file in sorted((ROOT / FOLDER).glob("*.py"))}
     files = {case: file for case in cases for file, text in texts.items() if f"\n{case} = Case(" in text}
     selected = [f"{FOLDER / files[case].name}::{case}" for case in cases]
     command = [sys.executable, "-m", "tlcheck", "check", *selected, "--arch", arch, "--toolchain", release]
-    done = subprocess.run([*command, "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    options = options or ("--no-why",)
+    done = subprocess.run(
+        [*command, *options, "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     for run in json.loads(done.stdout)["runs"]:
         case = run["case"].partition("::")[2]
         findings = [claim["finding"] for claim in run["claims"] if claim["finding"]]
         assert len(findings) == 1, f"{case}: one cause is one finding, not {len(findings)}"
-        yield case, (told(findings[0]["origin"], files[case]), findings[0]["pass_name"])
+        yield case, (told(findings[0]["origin"], files[case]), blamed_by(findings[0]))
+
+
+def blamed_by(finding: dict[str, Any]) -> str:
+    """The pass of a finding; of several of one name that name."""
+    found = finding["pass_name"] or (finding["history"] or {}).get("pass_name", "")
+    return str(found).partition(" (")[0]
 
 
 def told(origin: dict[str, Any] | None, file: Path) -> dict[str, str]:
@@ -77,7 +87,7 @@ def known_other(origin: dict[str, Any]) -> bool:
 def main() -> None:
     right = guilty = count = 0
     for release, arch in LOWERED:
-        for case, (origin, blamed) in origins(release, arch):
+        for case, (origin, blamed) in origins(release, arch, *sys.argv[1:]):
             count += 1
             right += origin == expected(case, arch)
             guilty += (blamed or "none") in KNOWN[case][arch]["guilty"]
