@@ -67,7 +67,7 @@ def origins(release: str, arch: str, *options: str) -> Iterator[tuple[str, tuple
 def blamed_by(finding: dict[str, Any]) -> str:
     """The pass of a finding; of several of one name that name."""
     found = finding["pass_name"] or (finding["history"] or {}).get("pass_name", "")
-    return str(found).partition(" (")[0]
+    return "" if found == "the code generator" else str(found).partition(" (")[0]
 
 
 def told(origin: dict[str, Any] | None, file: Path) -> dict[str, str]:
