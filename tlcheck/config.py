@@ -42,6 +42,8 @@ class Config:
     blocks: int = 4  # that are executed at most
     seeds: int = 2  # sets of inputs
     budget: str = ""  # of an execution, see `execute.budget`; the usual one where empty
+    slower_share: float = 0.02  # of a kernel's work: what has less is no `slower-risk` by its cost
+    slower_ratio: float = 1.1  # how many times the cost of before
 
     def place(self, key: str) -> str:
         """Where a setting is written, `toolchain in pyproject.toml:12`; empty where it is not."""
@@ -115,6 +117,8 @@ def _config(file: Path, table: Any) -> Config:
         blocks=_count(file, table, "blocks", Config.blocks),
         seeds=_count(file, table, "seeds", Config.seeds),
         budget=_budget(file, table),
+        slower_share=_number(file, table, "slower_share", Config.slower_share),
+        slower_ratio=_number(file, table, "slower_ratio", Config.slower_ratio),
     )
 
 
@@ -156,6 +160,13 @@ def _count(file: Path, table: dict[str, Any], key: str, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a positive number, not {value!r}")
     return value
+
+
+def _number(file: Path, table: dict[str, Any], key: str, default: float) -> float:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a number from 0 on, not {value!r}")
+    return float(value)
 
 
 def _budget(file: Path, table: dict[str, Any]) -> str:

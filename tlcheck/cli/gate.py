@@ -15,6 +15,7 @@ from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.progress import bar
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
+from tlcheck.cost.compare import Threshold
 from tlcheck.errors import UsageError
 from tlcheck.gate.device_run import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate
@@ -80,6 +81,7 @@ def _plan(args: argparse.Namespace) -> GatePlan:
         compiler=find_compiler() if args.compile else None,
         device=_device(read(GpuOptions, args), settings, asked=args.device),
         execute=execute,
+        threshold=Threshold(config.slower_share, config.slower_ratio),
     )
 
 

@@ -7,10 +7,18 @@ from dataclasses import dataclass, fields
 
 from tlcheck.cost.model import KernelCost, SiteCost
 
-_SHARE = 0.02  # of the kernel's work, below which nothing matters
-_MORE = 1.1  # times as much
-_LESS = 0.9
 _SUMMED = tuple([f.name for f in fields(SiteCost) if f.type == "int" and f.name not in ("line", "tir_line", "width")])
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What is told. share: of the kernel's work, from which on an access matters. ratio: how many times as much."""
+
+    share: float = 0.02
+    ratio: float = 1.1
+
+
+USUAL = Threshold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +39,21 @@ class CostChange:
     share: float
 
 
-def risen(before: KernelCost, after: KernelCost) -> Iterator[CostChange]:
+def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -> Iterator[CostChange]:
     """What costs more after than before. None between equal costs."""
     old, new = _grouped(before), _grouped(after)
     for key in sorted(old.keys() & new.keys()):
         one, other = old[key], new[key]
-        if other.share >= _SHARE:
-            yield from _conflicts(one, other)
-            yield from _sectors(one, other)
+        if other.share >= threshold.share:
+            yield from _conflicts(one, other, threshold.ratio)
+            yield from _sectors(one, other, threshold.ratio)
     if after.resident < before.resident:
         words = (
             f"at most {after.resident} instead of {before.resident} blocks fit on a multiprocessor, by {after.limiter}"
             f" ({before.shared_bytes:,} -> {after.shared_bytes:,} bytes of shared memory)"
         )
         yield CostChange("occupancy", "", "", "fewer blocks", words, 0, 1.0)
-    if after.in_flight < _LESS * before.in_flight:
+    if after.in_flight * threshold.ratio < before.in_flight:
         words = f"copies in flight: {before.in_flight:,} -> {after.in_flight:,} bytes of a block at most"
         yield CostChange("copies in flight", "", "", "fewer bytes", words, _line_of_copies(after), 1.0)
 
@@ -68,15 +76,15 @@ def _joined(one: SiteCost, other: SiteCost) -> SiteCost:
     return SiteCost(**values)
 
 
-def _conflicts(one: SiteCost, other: SiteCost) -> Iterator[CostChange]:
-    if other.conflict > _MORE * one.conflict and other.wavefronts > _MORE * one.wavefronts:
+def _conflicts(one: SiteCost, other: SiteCost, ratio: float) -> Iterator[CostChange]:
+    if other.conflict > ratio * one.conflict and other.wavefronts > ratio * one.wavefronts:
         before, after = (_ways(site) for site in (one, other))
         words = f"`{other.buffer}` is {_done(other)} with {after} instead of {before}, {_share(other)}"
         yield CostChange("bank conflicts", other.buffer, before, after, words, other.line, other.share)
 
 
-def _sectors(one: SiteCost, other: SiteCost) -> Iterator[CostChange]:
-    if one.sectors and other.sectors > _MORE * one.sectors:
+def _sectors(one: SiteCost, other: SiteCost, ratio: float) -> Iterator[CostChange]:
+    if one.sectors and other.sectors > ratio * one.sectors:
         words = (
             f"`{other.buffer}` is {_done(other)} in {other.sectors:,} instead of {one.sectors:,} sectors of 32 bytes,"
             f" {_share(other)}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tlcheck.cost.compare import line_of_access, risen
+from tlcheck.cost.compare import USUAL, Threshold, line_of_access, risen
 from tlcheck.facts import Change, changes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.nvcc import CompiledCuda
@@ -24,21 +24,23 @@ _ATOMIC = ("atomic", "atomic count")
 _UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
 
 
-def outcomes(compared: LoweredPair, *, one_toolchain: bool) -> tuple[Outcome, ...]:
+def outcomes(compared: LoweredPair, *, one_toolchain: bool, threshold: Threshold = USUAL) -> tuple[Outcome, ...]:
     """All differences, the worst first is up to the caller. one_toolchain: both sides are the same, and so must they be
-    found.
+    found. threshold: of costs that have risen.
     """
     before, after = compared.before, compared.after
     if before is None or after is None:
         return tuple(_undeclared(compared))
     return (
         *source_outcomes(compared),
-        *_static_outcomes(before, after, one_toolchain=one_toolchain),
+        *_static_outcomes(before, after, threshold, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
     )
 
 
-def _static_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: bool) -> Iterator[Outcome]:
+def _static_outcomes(
+    before: LoweredSide, after: LoweredSide, threshold: Threshold, *, one_toolchain: bool
+) -> Iterator[Outcome]:
     """What needs no GPU."""
     if before.facts is None or after.facts is None:
         yield from _failures(before, after)
@@ -51,7 +53,7 @@ def _static_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: 
     else:
         yield from _checked(before, after)
         yield from _facts(before, after)
-        yield from _costs(before, after)
+        yield from _costs(before, after, threshold)
         old, new = before.seconds, after.seconds
         if old and new >= old * _SLOWER and new - old >= _SECONDS:
             words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
@@ -151,12 +153,12 @@ def _line_in_cost(change: Change, after: LoweredSide) -> int:
     return line_of_access(cost, kind, "" if kind == "tensor cores" else change.subject)
 
 
-def _costs(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
+def _costs(before: LoweredSide, after: LoweredSide, threshold: Threshold) -> Iterator[Outcome]:
     """What the accesses themselves cost, counted by execution on both sides."""
     old, new = before.result.cost, after.result.cost
     if old is None or new is None or (old.of, old.sizes) != (new.of, new.sizes):
         return
-    for change in risen(old, new):
+    for change in risen(old, new, threshold):
         line = change.line or after.line
         yield Outcome("slower-risk", change.kind, change.before, change.after, change.words, change.subject, line)
 

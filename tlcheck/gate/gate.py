@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tlcheck import exits
 from tlcheck.cache.store import Cache, open_cache
+from tlcheck.cost.compare import USUAL, Threshold
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
@@ -50,6 +51,7 @@ class GatePlan:
     compiler: Compiler | None = None
     device: Wanted | None = None
     execute: Request | None = None
+    threshold: Threshold = USUAL
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
     if plan.execute is not None and not one:
         pairs = compare_sources(pairs, plan.execute, session.settings, kept, folder, watcher)
-    compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
+    compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one, threshold=plan.threshold)) for pair in pairs]
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     judged = [accepted(pair, plan.acceptances, versions[1]) for pair in compared]
     passed_over = {str(path) for path in session.passed_over} - {pair.file for pair in pairs}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.cost.kernels import cost, line_of
-from tlcheck.cost.compare import line_of_access, risen
+from tlcheck.cost.compare import Threshold, line_of_access, risen
 
 
 @pytest.mark.parametrize("name", ["conflicting", "apart", "narrow", "product", "product_linear", "softmax_rows"])
@@ -41,3 +41,10 @@ def test_lines_of_what_facts_find() -> None:
     assert line_of_access(lost, "tensor cores", "") == line_of("T.gemm(a, b, c)")
     assert line_of_access(cost("narrow"), "read", "A") == line_of("T.copy(A[0:64, 0:64], tile)")
     assert line_of_access(cost("narrow"), "read", "nobody") == 0
+
+
+def test_thresholds_say_what_matters() -> None:
+    one, other = cost("product"), cost("product_linear")
+    assert list(risen(one, other, Threshold(share=0.9))) == []
+    assert list(risen(one, other, Threshold(ratio=9))) == []
+    assert len(list(risen(one, other, Threshold(ratio=7.9)))) == 2
