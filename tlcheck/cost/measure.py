@@ -36,6 +36,7 @@ from tlcheck.targets.target import Target
 
 BLOCKS = 8  # that run, unless the user says more
 _UNKNOWN_RATE = 4096.0  # operations a clock of one multiprocessor's tensor cores, where no peak is published
+_LANES = 128.0  # operations a clock of one multiprocessor's threads, likewise
 _FROM_L2 = 64  # bytes a clock between the L2 cache and one multiprocessor
 
 
@@ -84,7 +85,8 @@ class _Measured:
     def cost(self) -> KernelCost:
         rows, ran, of, like = self._scaled()
         sites = self._sites(rows)
-        flops, once = _by_dtype(sites), self._once(sites)
+        flops, once = _by_dtype(sites, "tensor cores"), self._once(sites)
+        arithmetic = _by_dtype(sites, "arithmetic")
         asked, threads = shared_bytes(self._counts.lowered), prod(threads_of(kernels(self._counts.lowered)[-1]))
         resident, limiter = resident_blocks(self._target, threads, asked)
         return KernelCost(
@@ -100,9 +102,10 @@ class _Measured:
             global_bytes=sum(site.moved for site in sites if site.space == "global"),
             once=once,
             flops=flops,
-            intensity=round(sum(flops.values()) / once, 3) if once else 0.0,
+            arithmetic=arithmetic,
+            intensity=round((sum(flops.values()) + sum(arithmetic.values())) / once, 3) if once else 0.0,
             part=self._peaks.part if self._peaks is not None else "",
-            floors=_floors(sites, flops, once, self._peaks),
+            floors=_floors(sites, flops, arithmetic, once, self._peaks),
             sites=sites,
         )
 
@@ -184,11 +187,18 @@ def _clocks(site: SiteCost, peaks: Peaks | None) -> float:
         return float(site.wavefronts or -(-site.moved // BANKED))
     if site.space == "global":
         return max(site.requests, site.moved / _FROM_L2)
+    if site.space == "arithmetic":
+        known = peaks.arithmetic.get(site.instruction) if peaks is not None else None
+        return site.flops / _each(known, peaks, _LANES)
     if site.space == "tensor cores":
         rate = peaks.tensor_rate(site.instruction.split()[-1]) if peaks is not None else None
-        each = _UNKNOWN_RATE if rate is None or peaks is None else rate / (peaks.clock * peaks.multiprocessors)
-        return site.flops / each
+        return site.flops / _each(rate, peaks, _UNKNOWN_RATE)
     return 0.0
+
+
+def _each(rate: float | None, peaks: Peaks | None, otherwise: float) -> float:
+    """Operations a clock of one multiprocessor, of operations a second."""
+    return otherwise if rate is None or peaks is None else rate / (peaks.clock * peaks.multiprocessors)
 
 
 def _least_clocks(site: SiteCost, clocks: float) -> float:
@@ -202,15 +212,21 @@ def _least_clocks(site: SiteCost, clocks: float) -> float:
     return clocks / 2 if site.limit else clocks
 
 
-def _by_dtype(sites: Sequence[SiteCost]) -> dict[str, int]:
+def _by_dtype(sites: Sequence[SiteCost], space: str) -> dict[str, int]:
     found: dict[str, int] = defaultdict(int)
     for site in sites:
-        if site.flops:
+        if site.flops and site.space == space:
             found[site.instruction.split()[-1]] += site.flops
     return dict(sorted(found.items()))
 
 
-def _floors(sites: Sequence[SiteCost], flops: Mapping[str, int], once: int, peaks: Peaks | None) -> tuple[Floor, ...]:
+def _floors(
+    sites: Sequence[SiteCost],
+    flops: Mapping[str, int],
+    arithmetic: Mapping[str, int],
+    once: int,
+    peaks: Peaks | None,
+) -> tuple[Floor, ...]:
     if peaks is None:
         return ()
     shared = sum(site.moved for site in sites if site.space in ("shared", "tensor cores"))
@@ -219,5 +235,8 @@ def _floors(sites: Sequence[SiteCost], flops: Mapping[str, int], once: int, peak
         rate = peaks.tensor_rate(dtype)
         if rate is not None:
             found.append((f"tensor cores, {dtype}", float(operations), rate))
+    for dtype, operations in arithmetic.items():
+        if dtype in peaks.arithmetic:
+            found.append((f"arithmetic, {dtype}", float(operations), peaks.arithmetic[dtype]))
     made = [Floor(unit, amount, peak, amount / peak) for unit, amount, peak in found if amount]
     return tuple(sorted(made, key=lambda floor: -floor.seconds))

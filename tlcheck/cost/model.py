@@ -11,14 +11,15 @@ class SiteCost:
     """One access site, in all blocks of the grid.
 
     line: in the kernel's file; tir_line: of `tlcheck dump --at device-tir`; 0 where unknown. space: `global`, `shared`,
-    `tensor cores` or `barrier`. operation: `read`, `write`, `atomic`, `multiply` or `wait`. instruction: `load`,
-    `ldmatrix x4`, `cp.async`, `bulk copy`, `wgmma m64n128k16 float16`, ... width: bytes that one thread moves with one
-    instruction, 0 for those of many threads. requests: instructions of warps (wgmma: of warpgroups; bulk copies: of one
-    thread). lanes: threads that take part in them. sectors: of 32 bytes; least: the fewest that hold the bytes asked
-    for. wavefronts: of 128 bytes of shared memory; ideal: how few they would be without bank conflicts. useful, moved:
-    bytes. collisions: lanes whose atomic goes to the address of an earlier lane of their warp. flops: of tensor cores.
-    share: of the kernel's work, in clocks of the unit that does it. limit: what keeps it from being cheaper, or empty.
-    advice: one sentence, or empty.
+    `tensor cores`, `arithmetic` or `barrier`. operation: `read`, `write`, `atomic`, `multiply`, `compute` or `wait`.
+    instruction: `load`, `ldmatrix x4`, `cp.async`, `bulk copy`, `wgmma m64n128k16 float16`, ...; of arithmetic the
+    dtype. width: bytes that one thread moves with one instruction, 0 for those of many threads. requests: instructions
+    of warps (wgmma: of warpgroups; bulk copies: of one thread). lanes: threads that take part in them. sectors: of 32
+    bytes; least: the fewest that hold the bytes asked for. wavefronts: of 128 bytes of shared memory; ideal: how few
+    they would be without bank conflicts. useful, moved: bytes. collisions: lanes whose atomic goes to the address of an
+    earlier lane of their warp. flops: of tensor cores, or floating-point operations of threads. share: of the kernel's
+    work, in clocks of the unit that does it. limit: what keeps it from being cheaper, or empty. advice: one sentence,
+    or empty.
     """
 
     line: int
@@ -75,8 +76,8 @@ class KernelCost:
     multiprocessor holds at most, before registers are known, 0 where the kernel cannot be launched; limiter: of these,
     `shared memory`, `threads` or `blocks`. in_flight: bytes of asynchronous copies under way at once, in the block with
     the most. global_bytes: in sectors; once: each tensor once, as far as it is asked for. flops: of tensor cores, by
-    dtype. intensity: operations for each byte of `once`. floors: by the published peaks of `part`, the highest first;
-    none where the arch has no published ones.
+    dtype; arithmetic: floating-point operations of threads, likewise. intensity: operations for each byte of `once`.
+    floors: by the published peaks of `part`, the highest first; none where the arch has no published ones.
     """
 
     blocks: int
@@ -91,6 +92,7 @@ class KernelCost:
     global_bytes: int
     once: int
     flops: Mapping[str, int]
+    arithmetic: Mapping[str, int]
     intensity: float
     part: str
     floors: tuple[Floor, ...]

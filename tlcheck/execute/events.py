@@ -235,6 +235,11 @@ class Observer:
         there, which is the second.
         """
 
+    # ---- arithmetic
+
+    def computed(self, stmt: Stmt, frame: Frame) -> None:
+        """A statement of a frame's active lanes is about to compute what it stores."""
+
     # ---- tensor cores
 
     def product_issued(self, form: TensorCoreForm, stmt: Stmt | None, mask: Mask, times: int = 1) -> None:

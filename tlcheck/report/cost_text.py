@@ -64,7 +64,12 @@ def _summary(cost: KernelCost) -> Iterator[str]:
     )
     if cost.flops:
         flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
-        yield f"tensor cores: {flops}; {cost.intensity:g} operations for each byte"
+        yield f"tensor cores: {flops}"
+    if cost.arithmetic:
+        flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.arithmetic.items())
+        yield f"arithmetic: {flops}"
+    if cost.intensity:
+        yield f"{cost.intensity:g} operations for each byte of global memory"
     if cost.floors:
         bounds = ", ".join(f"{floor.seconds * 1e6:.3g} us by {floor.unit}" for floor in cost.floors)
         yield f"never faster than, by the published peaks of {cost.part}: {bounds}"
@@ -94,6 +99,8 @@ def _access(site: SiteCost) -> str:
     width = f", {site.width} bytes a thread" if site.width else ""
     if site.space == "barrier":
         return site.instruction
+    if site.space == "arithmetic":
+        return f"{site.instruction} arithmetic"
     if site.space == "tensor cores":
         return f"{site.instruction} into {site.buffer}"
     return f"{site.operation} {site.buffer} ({site.space}: {site.instruction}{width})"

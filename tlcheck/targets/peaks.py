@@ -16,7 +16,7 @@ BANKED = 128  # bytes a clock of one multiprocessor's shared memory
 @dataclass(frozen=True, slots=True)
 class Peaks:
     """part: what it is of. memory: bytes a second. tensor: operations a second of tensor cores, by the bits and the
-    family of elements. clock: of a multiprocessor, in Hz.
+    family of elements. arithmetic: the same of threads. clock: of a multiprocessor, in Hz.
     """
 
     part: str
@@ -24,6 +24,7 @@ class Peaks:
     clock: float
     multiprocessors: int
     tensor: Mapping[str, float] = field(default_factory=dict)
+    arithmetic: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def shared(self) -> float:
@@ -52,6 +53,7 @@ PEAKS: Mapping[str, Peaks] = {
             "int8": 624e12,
             "uint8": 624e12,
         },
+        arithmetic={"float32": 19.5e12, "float64": 9.7e12},
     ),
     "sm_90": Peaks(
         "H100 SXM5 80 GB",
@@ -67,5 +69,6 @@ PEAKS: Mapping[str, Peaks] = {
             "int8": 1978.9e12,
             "uint8": 1978.9e12,
         },
+        arithmetic={"float32": 66.9e12, "float64": 33.5e12},
     ),
 }

@@ -92,3 +92,12 @@ def test_what_a_tile_operator_becomes_has_its_line() -> None:
     lines = {(s.instruction, s.buffer): s.line for s in cost("product", "sm_90").sites if s.space == "global"}
     assert lines["bulk copy", "A"] == line_of("T.copy(A[by * bm, ko * bk], a)")
     assert lines["bulk copy", "B"] == line_of("T.copy(B[ko * bk, bx * bn], b)")
+
+
+def test_floating_point_operations_of_threads() -> None:
+    assert cost("apart").arithmetic == {"float32": 4096}  # one addition for each element
+    assert cost("wide").arithmetic == {}
+    elements = 128 * 512  # of which each is compared, and subtracted from, raised, added up and divided
+    assert 5 * elements <= cost("softmax_rows").arithmetic["float32"] < 6 * elements
+    (floor,) = [f for f in cost("softmax_rows").floors if f.unit == "arithmetic, float32"]
+    assert floor.seconds == cost("softmax_rows").arithmetic["float32"] / 19.5e12

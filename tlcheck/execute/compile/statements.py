@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.iterations import at_once
 from tlcheck.execute.compile.parallel import is_shared_out, parallel
 from tlcheck.execute.compile.program import STATEMENTS, KernelProgram
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.codes import Code, Step, counter, remembered
 from tlcheck.execute.memory.frame import Frame, LastMask, Mask
 from tlcheck.execute.memory.state import RunState
@@ -373,7 +375,17 @@ def _store(stmt: Store, program: KernelProgram) -> Step:
         state.at = stmt
         place.store(frame, value.run(frame))
 
-    return Step(run)
+    return _announced(stmt, run, program) if program.observers.hear(Observer.computed) else Step(run)
+
+
+def _announced(stmt: Store, run: Callable[[Frame], None], program: KernelProgram) -> Step:
+    """A store of which observers are told."""
+
+    def announced(frame: Frame) -> None:
+        program.observers.computed(stmt, frame)
+        run(frame)
+
+    return Step(announced)
 
 
 def _predicated(stmt: Store, place: BufferElement, value: Code, predicate: Code, state: RunState) -> Step:

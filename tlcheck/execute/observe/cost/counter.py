@@ -7,7 +7,7 @@ is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ import numpy as np
 
 from tlcheck.execute.events import Observer, TensorCoreForm
 from tlcheck.execute.memory.cells import Cells, Position
-from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.cost import geometry
+from tlcheck.execute.observe.cost.arithmetic import operations
 from tlcheck.execute.observe.cost.flight import Flights
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite, CountedSites, Operation, Space, Tally
 from tlcheck.execute.reasons import NotModelled
@@ -49,6 +50,7 @@ class Counter(Observer):
         self.flights = Flights(len(machine.worlds))
         self._vectors = target.capability >= (9, 0)  # red.v2.f32, red.v4.f32
         self._known: dict[tuple[int, ...], tuple[list[object], list[tuple[CountedSite, Array]]]] = {}
+        self._arithmetic: dict[int, tuple[Stmt, Mapping[str, int]]] = {}  # by the statement's id
         self._source: tuple[Stmt | None, Array] | None = None  # what a copy reads
 
     # ---- accesses by threads
@@ -259,7 +261,21 @@ class Counter(Observer):
         tally = Tally(requests=worlds, lanes=worlds, moved=worlds * octets, useful=worlds * octets)
         self._add(CountedSite(place.state.at, "shared", operation, place.name, "bulk copy"), tally)
 
-    # ---- tensor cores and barriers
+    # ---- arithmetic, tensor cores and barriers
+
+    def computed(self, stmt: Stmt, frame: Frame) -> None:
+        """A statement computes what it stores."""
+        known = self._arithmetic.get(id(stmt))
+        if known is None:
+            known = self._arithmetic[id(stmt)] = stmt, operations(stmt)
+        if not known[1]:
+            return
+        warps = _padded(frame.mask().astype(np.int64), 0).reshape(frame.worlds, -1, geometry.LANES).sum(axis=-1)
+        lanes = warps.sum(axis=-1).reshape(-1, self.sites.worlds).sum(axis=0)
+        requests = (warps > 0).sum(axis=-1).reshape(-1, self.sites.worlds).sum(axis=0)
+        for dtype, count in known[1].items():
+            tally = Tally(requests=requests * count, lanes=lanes * count, flops=lanes * count)
+            self._add(CountedSite(stmt, "arithmetic", "compute", "", dtype), tally)
 
     def product_issued(self, form: TensorCoreForm, stmt: Stmt | None, mask: Mask, times: int = 1) -> None:
         """Warps or warpgroups of active threads begin products."""

@@ -10,8 +10,8 @@ import numpy as np
 from tlcheck.execute.memory.values import Array
 from tlcheck.snapshot.ir import Stmt
 
-Space = Literal["global", "shared", "tensor cores", "barrier"]
-Operation = Literal["read", "write", "atomic", "multiply", "wait"]
+Space = Literal["global", "shared", "tensor cores", "arithmetic", "barrier"]
+Operation = Literal["read", "write", "atomic", "multiply", "compute", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Tally:
     sectors: of 32 bytes, in global memory. least: the fewest that hold the useful bytes, request by request.
     wavefronts: of shared memory; ideal: how few they would be without bank conflicts.
     collisions: lanes that name the address of an earlier lane of their warp, in atomics.
-    flops: floating or integer operations of tensor cores.
+    flops: operations of tensor cores, or floating-point operations of threads.
     """
 
     requests: Array | int = 0
