@@ -15,7 +15,7 @@ from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.outcome import Difference
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import is_poison
-from tlcheck.execute.reasons import BudgetSpent, Stopped
+from tlcheck.execute.reasons import BudgetSpent
 from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
@@ -42,10 +42,10 @@ def differing_output(before: Snapshot, after: Snapshot, request: Request) -> tup
         try:
             return _Sources(before, after, replace(asked, blocks=ALL, seeds=asked.seeds[:1], budget=few)).difference()
         except BudgetSpent as spent:
-            raise UncomparedPartsError(str(spent), spent.kind) from spent
+            raise UncomparedPartsError(str(spent)) from spent
 
 
-class UncomparedPartsError(Stopped):
+class UncomparedPartsError(Exception):
     """The same blocks write other elements on either side, and to execute all blocks takes more than is allowed."""
 
 
