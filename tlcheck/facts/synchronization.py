@@ -15,7 +15,11 @@ from tlcheck.signatures.signature import Collective, Completion, Fence
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.ir import Attr, Expr
 
-_WAITS = {Completion.MBARRIER: "mbarrier wait", Completion.WGMMA_GROUP: "wgmma wait"}
+_WAITS = {
+    Completion.BULK_GROUP: "TMA store wait",
+    Completion.MBARRIER: "mbarrier wait",
+    Completion.WGMMA_GROUP: "wgmma wait",
+}
 
 
 def synchronization(program: Program, events: Sequence[AccessEvent], trips: Trips) -> tuple[Sync, ...]:

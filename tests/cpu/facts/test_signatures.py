@@ -32,6 +32,7 @@ def _syncs(*calls: Expr) -> dict[str, int]:
         ("mbarrier arrive", ("ptx_arrive_barrier_expect_tx", "ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")),
         ("mbarrier wait", ("mbarrier_wait_parity",)),
         ("wgmma wait", ("warpgroup_wait", "wait_wgmma")),
+        ("TMA store wait", ("tma_store_wait",)),
         ("proxy fence", ("fence_proxy_async",)),
         ("barrier", ("sync_threads", "tvm_storage_sync", "syncthreads_or")),
         ("cp.async wait for all but 0 groups", ("ptx_wait_all", "cp_async_wait_all")),
