@@ -5,14 +5,16 @@ from __future__ import annotations
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.signatures.signature import Address, Collective, Completion, Family, Proxy, Signature
 from tlcheck.snapshot.ir import Expr
-from tlcheck.targets.nvidia import WARP
+from tlcheck.targets.lookup import TARGETS
 
 _OF_LANES = Signature(exchanges=True, collective=Collective.WARP)
+_NARROWEST = min(target.warp for target in TARGETS.values())  # a warp of any target has as many threads
 
 
 def _all_reduce(name: str, args: tuple[Expr, ...]) -> Signature:
     """tl::AllReduce<op, threads, ...>(value[, workspace])."""
-    if len(args) < 2 or _is_within_a_warp(name):
+    threads = _threads(name)
+    if len(args) < 2 or 0 < threads <= _NARROWEST:
         return _OF_LANES
     return Signature(
         updates=tuple(Address(at) for at in range(1, len(args))),
@@ -20,12 +22,14 @@ def _all_reduce(name: str, args: tuple[Expr, ...]) -> Signature:
         releases=True,
         exchanges=True,
         collective=Collective.BLOCK,
+        group=threads,
     )
 
 
 def _all_reduce_batch(name: str, args: tuple[Expr, ...]) -> Signature:
     """tl::AllReduce<op, threads, ...>::run_batch(address of values[, workspace])."""
-    if len(args) < 2 or _is_within_a_warp(name):
+    threads = _threads(name)
+    if len(args) < 2 or 0 < threads <= _NARROWEST:
         return Signature(updates=(Address(0),), exchanges=True, collective=Collective.WARP)
     return Signature(
         updates=tuple(Address(at) for at in range(len(args))),
@@ -33,12 +37,14 @@ def _all_reduce_batch(name: str, args: tuple[Expr, ...]) -> Signature:
         releases=True,
         exchanges=True,
         collective=Collective.BLOCK,
+        group=threads,
     )
 
 
-def _is_within_a_warp(name: str) -> bool:
+def _threads(name: str) -> int:
+    """How many neighbouring threads a reduction is over; 0 where its name does not say."""
     threads = template_arguments(name)[1:2]
-    return threads != [] and threads[0].isdigit() and int(threads[0]) <= WARP
+    return int(threads[0]) if threads and threads[0].isdigit() else 0
 
 
 REDUCTIONS = Family(

@@ -66,7 +66,7 @@ class Signature:
 
     reads, writes, updates: the memory that it reads, writes, or both reads and writes, as an addition does.
     mbarrier: position of the argument that names an mbarrier.
-    waits: threads may wait for other warps. A warp moves in lockstep: `bar.warp.sync` does not wait.
+    waits: threads may wait for other warps, on some target. A warp moves in lockstep: `bar.warp.sync` does not wait.
     releases: hands on what its threads did before, to those that wait for it.
     leaves: threads may leave a loop or the kernel.
     exchanges: its value is made of the registers of other threads.
@@ -76,6 +76,7 @@ class Signature:
     fence: the accesses that it orders.
     proxy: the path by which it accesses memory.
     collective: the threads that execute it together.
+    group: the neighbouring threads that wait for one another; 0 for all that execute it. Those of one warp do not wait.
     """
 
     reads: tuple[Address, ...] = ()
@@ -92,6 +93,11 @@ class Signature:
     fence: Fence | None = None
     proxy: Proxy = Proxy.GENERIC
     collective: Collective = Collective.THREAD
+    group: int = 0
+
+    def waits_with(self, warp: int) -> bool:
+        """Whether threads may wait for other warps, on a target whose warps have so many threads."""
+        return self.waits and not 0 < self.group <= warp
 
     @property
     def destinations(self) -> tuple[Address, ...]:

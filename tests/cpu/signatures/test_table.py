@@ -208,6 +208,8 @@ def test_a_reduction_waits_where_a_warp_is_not_enough() -> None:
     many = found("call_extern", text(name.format(64)), number(1), address(SHARED))
     assert (few.waits, few.exchanges, few.collective) == (False, True, Collective.WARP)
     assert (many.waits, many.exchanges, many.collective) == (True, True, Collective.BLOCK)
+    assert [many.waits_with(target(arch).warp) for arch in ("sm_90", "gfx942")] == [True, False]
+    assert found("tvm_storage_sync", text("shared")).waits_with(64)
     batch = "tl::AllReduce<tl::SumOp, 64, 1, 0, tl::SyncThreadsBarrier, 2, 64>::run_batch"
     assert found("call_extern", text(batch), address(LOCAL), address(SHARED)).updates == (Address(0), Address(1))
 

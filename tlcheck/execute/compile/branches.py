@@ -21,14 +21,17 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 
 
 @lru_cache(maxsize=512)
-def waits(stmt: Stmt, partial: bool) -> bool:
-    """Whether threads may wait for others in a branch, or an attribute around one. partial: `Options.partial`."""
+def waits(stmt: Stmt, partial: bool, warp: int) -> bool:
+    """Whether threads may wait for others in a branch, or an attribute around one.
+
+    partial: `Options.partial`. warp: its threads.
+    """
     while isinstance(stmt, Attr):
         stmt = stmt.body
     if not isinstance(stmt, If):
         return False
     roots = [e for s in statements(stmt) for e in expressions(s)]
-    found = [e for e in postorder(roots) if (signature := signature_of(e)) and signature.waits]
+    found = [e for e in postorder(roots) if (signature := signature_of(e)) and signature.waits_with(warp)]
     return any(not (partial and name_of_call(e) == "tvm_storage_sync") for e in found)
 
 

@@ -34,6 +34,7 @@ from tlcheck.snapshot.ir import (
     For,
     If,
     Seq,
+    Stmt,
     Store,
     Thread,
     While,
@@ -45,7 +46,7 @@ _MANY = 1 << 10  # iterations of a loop that may have come to a standstill
 
 
 def _seq(stmt: Seq, program: KernelProgram) -> Step:
-    place = next((i for i, part in enumerate(stmt.body) if waits(part, program.options.partial)), len(stmt.body))
+    place = next((i for i, part in enumerate(stmt.body) if _waits(part, program)), len(stmt.body))
     steps = []
     for number, part in enumerate(stmt.body[:place]):
         with program.following(number + 1 < len(stmt.body)):
@@ -231,8 +232,13 @@ def _while(stmt: While, program: KernelProgram) -> Step:
     return Step(run, body.leaves)
 
 
+def _waits(stmt: Stmt, program: KernelProgram) -> bool:
+    """Whether threads may wait for others in a branch."""
+    return waits(stmt, program.options.partial, program.options.target.warp)
+
+
 def _if(stmt: If, program: KernelProgram) -> Step:
-    if waits(stmt, program.options.partial):
+    if _waits(stmt, program):
         return divided(stmt, (), program)
     condition, state = program.code(stmt.condition), program.state
     then = program.side(stmt.then, condition)
