@@ -104,6 +104,9 @@ class _Last:
     Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
     last warp that made it, with their times. event: its number. part: of the epoch, which T.sync_warp divides; 0 where
     it is not threads that made it.
+
+    No `Shadow`: that one orders accesses by the clocks of warps, these are in order by their epoch, and a lane may be
+    an iteration of a T.Parallel or all of a tile operator, which is of no warp.
     """
 
     _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads", "event", "part")
