@@ -293,8 +293,8 @@ CUDA = ReasonKind(
 UNREAD_ATOMIC = ReasonKind(
     "U030",
     "atomic-not-read",
-    "the arguments of an atomic are not understood",
-    "The atomic's destination or value is written in a form that tlcheck does not read.",
+    "an atomic is not understood",
+    "The atomic's destination or value is written in a form that tlcheck does not read, or its name is not known.",
     "report it with the snapshot. An execution may still show that the outputs agree.",
 )
 NO_COUNTERPART = ReasonKind(

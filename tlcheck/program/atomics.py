@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import bulk, is_reduction
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
+from tlcheck.signatures.atomics import ATOMICS, LOAD, Atomic
+from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import postorder
 
-_ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
-_PLAIN = re.compile(r"^atomic_?(load|store)(_elem_op)?$")
 _ACQUIRING, _RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++
 _EQUAL_LANE = Expr("var", "int32", value="lane", uid=-300)  # of lanes that are printed one by one
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
+_PREFIX = "atomic"  # of calls, in any case, that may be atomics although no signature knows them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +81,8 @@ class PlainAtomic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundAtomics:
-    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
-    understood. plain: loads and stores.
+    """The atomics of a function in program order. unread: calls recognized by name of which something was not
+    understood: the arguments, or which atomic it is. plain: loads and stores.
     """
 
     sites: tuple[Site, ...]
@@ -107,21 +107,15 @@ def atomics(
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for call, scope in _atomic_calls(expr, placed.scope, without):
-                if not atomic_name(call):
-                    name, (address, *others) = _called(call)
-                    found = _is_plain(call)
-                    assert found is not None
-                    value = others.pop(0) if found[1] == "store" and others else call
-                    order = _order(others[0]) if others else None
-                    plain.append(
-                        PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, placed.stmt)
-                    )
+                atomic = ATOMICS.get(name_of_call(call))
+                if atomic is not None and not atomic.combines:
+                    plain.append(_plain(program, call, atomic, placed))
                     continue
                 site = _site(program, call, scope, placed, descriptors or {})
                 if site is None:
                     unread.append(call)
                 else:
-                    sites.append(_copied(site) if printed and _is_conditional(_called(call)[1][0]) else site)
+                    sites.append(_copied(site) if printed and _is_conditional(arguments_of_call(call)[0]) else site)
     return FoundAtomics(tuple(sites), tuple(unread), tuple(plain))
 
 
@@ -135,33 +129,30 @@ def may_order(found: FoundAtomics) -> bool:
 
 
 def atomic_name(call: Expr) -> str:
-    """The name under which a call is an atomic; empty if it is none."""
-    name, _ = _called(call)
-    return name if name and (is_atomic(name) or is_reduction(call)) else ""
-
-
-def _called(e: Expr) -> tuple[str, tuple[Expr, ...]]:
-    """The name and the arguments of a call, of the function itself where that is external; empty for what is none."""
-    if e.op != "call":
-        return "", ()
-    if e.value == "call_extern" and e.args and e.args[0].op == "str":
-        return str(e.args[0].value), e.args[1:]
-    return str(e.value), e.args
+    """The name under which a call is a read-modify-write, or may be an unknown atomic; empty if it is neither."""
+    if call.op != "call":
+        return ""
+    name = name_of_call(call)
+    unknown = name.lower().startswith(_PREFIX) and name not in ATOMICS
+    return name if is_atomic(name) or unknown or is_reduction(call) else ""
 
 
 def is_atomic(name: str) -> bool:
     """Whether a call of this name is an atomic read-modify-write."""
-    return name in _TILE or _ELEMENT.match(name.lower()) is not None
+    atomic = ATOMICS.get(name)
+    return name in _TILE or (atomic is not None and atomic.combines)
+
+
+def unread_because(call: Expr) -> str:
+    """Why an atomic could not be read."""
+    name = atomic_name(call)
+    known = is_atomic(name) or is_reduction(call)
+    return f"the arguments of {name} are not understood" if known else f"{name} is not a known atomic"
 
 
 def _is_found(e: Expr) -> bool:
-    """Whether a call is an atomic of any kind."""
-    return bool(atomic_name(e) or _is_plain(e))
-
-
-def _is_plain(e: Expr) -> re.Match[str] | None:
-    name, args = _called(e)
-    return _PLAIN.match(name.lower()) if args else None
+    """Whether a call is an atomic of any kind. Snapshots that no compiler made have loads without arguments."""
+    return bool(atomic_name(e)) or (e.op == "call" and name_of_call(e) in ATOMICS and bool(arguments_of_call(e)))
 
 
 def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
@@ -191,29 +182,35 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
             stack.append((e.args[position], inside))
 
 
+def _plain(program: Program, call: Expr, atomic: Atomic, placed: Placed) -> PlainAtomic:
+    args = arguments_of_call(call)
+    value = call if atomic.operation == LOAD or len(args) < 2 else args[1]
+    target = pointer(program, args[0])
+    order = _order(args, atomic) or 0
+    return PlainAtomic(atomic.operation, name_of_call(call), target, value.dtype, order, placed.stmt)
+
+
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:
-    name = atomic_name(call)
+    name, args = name_of_call(call), arguments_of_call(call)
     if is_reduction(call):
         return _bulk_site(program, call, scope, placed, descriptors)
     if name in _TILE:
         return _tile_site(program, call, scope, placed)
-    match = _ELEMENT.match(name.lower())
-    _, args = _called(call)
-    if match is None or len(args) < 2:
+    atomic = ATOMICS.get(name)
+    if atomic is None or len(args) < 2:
         return None
+    operation, width, returns = atomic.operation, atomic.width, atomic.returns
     target_expr = args[0]
     if _is_conditional(target_expr):  # 0.1.7 puts a tail's predicate into the destination, for a later pass to move
         scope, target_expr = scope.under(target_expr.args[0]), target_expr.args[1]
     target = pointer(program, target_expr)
     if target is None:
         return None
-    width = int((match[2] or "x1")[1:])
     value: Expr | Pointer = args[1]
     if width > 1 and args[1].op == "call":
         value = pointer(program, args[1]) or args[1]
-    order = _order(args[2]) if len(args) > 2 else None
-    returns = bool(match[3])
-    return Site(match[1], name, width, False, target, value, order, returns, scope, placed, call, False, (width, width))
+    order, aligned = _order(args, atomic), (width, width)
+    return Site(operation, name, width, False, target, value, order, returns, scope, placed, call, False, aligned)
 
 
 def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:
@@ -260,8 +257,10 @@ def _copied(site: Site) -> Site:
     return replace(site, target=replace(site.target, root=root, buffer=buffer))
 
 
-def _order(arg: Expr) -> int | None:
-    return int(arg.value) if arg.op == "int" and arg.value is not None else None
+def _order(args: tuple[Expr, ...], atomic: Atomic) -> int | None:
+    """The memory order that a call names; None for none."""
+    named = args[atomic.order] if len(args) > atomic.order else None
+    return int(named.value) if named is not None and named.op == "int" and named.value is not None else None
 
 
 def _is_conditional(e: Expr) -> bool:

@@ -10,7 +10,6 @@ among them runs as often.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -19,6 +18,7 @@ from tlcheck.program.atomics import is_atomic
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.program.roles import WRITE, accesses
+from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
@@ -28,7 +28,6 @@ _BYTES_APART = Release.of("0.1.12")  # the release from which on `make_int` keep
 _THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
 _A_COPY = "let the body change a copy of it"
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
-_NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,8 @@ def is_lost(call: Expr, stmt: Stmt) -> bool:
     From 0.1.7.post3 to 0.1.12 `T.atomic_max` and `T.atomic_min` with return_prev make such calls.
     """
     used = not (isinstance(stmt, Evaluate) and stmt.value is call)
-    return used and call.op == "call" and _NO_VALUE.fullmatch(str(call.value)) is not None
+    atomic = ATOMICS.get(str(call.value)) if call.op == "call" else None
+    return used and atomic is not None and atomic.combines and not atomic.returns
 
 
 def lost_values(stmt: Stmt) -> Iterator[Expr]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
-from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
+from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomics, unread_because
 from tlcheck.program.generated import is_lost, of_halves
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
@@ -140,7 +140,7 @@ def _not_source(found: Mapping[str, FoundAtomics]) -> str:
     if source is None or intent is None:
         return "the snapshot has no source" if source is None else "the snapshot has no intent"
     if source.unread:
-        return f"at source the arguments of {atomic_name(source.unread[0])} are not understood"
+        return f"at source {unread_because(source.unread[0])}"
     missing = {_what(site) for site in intent.sites} - {_what(site) for site in source.sites}
     return "".join(f"at source there is no {operation} to {root}" for root, operation in sorted(missing)[:1])
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.algebra.algebra import ADDRESSES
-from tlcheck.program.atomics import Pointer, is_atomic, pointer
+from tlcheck.program.atomics import Pointer, atomic_name, pointer
 from tlcheck.program.walk import Placed, Program, Scope
 from tlcheck.prove.stores import Stores, UnreadableError
 from tlcheck.prove.vectors import MAX_DEPTH, at_lane
@@ -156,7 +156,7 @@ class _Reading:
         """The operator that an expression is, by a name that says all that matters of its type."""
         if e.op == "cast":
             return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
-        if e.op == "call" and is_atomic(name_of_call(e)):
+        if atomic_name(e):
             # each call of an atomic returns another number, even where two are the same expression
             if self.has_atomic:
                 raise UnreadableError("its value has more than one number that atomics return")

@@ -1,9 +1,59 @@
-"""atom, red and the atomic loads and stores, as intrinsics and as functions of the device library (atomic.h)."""
+"""atom, red and the atomic loads and stores, as intrinsics and as functions of the device library (atomic.h).
+
+No release has a function for `and` or `xor`; the code generator would print AtomicAnd and AtomicXor.
+"""
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import ADDRESSES, Address, Family, Signature
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tlcheck.signatures.signature import ADDRESSES, Address, Family, Form, Signature
 from tlcheck.snapshot.ir import Expr
+
+LOAD, STORE = "load", "store"
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """The operation of an atomic: (address or element[, value][, memory order]).
+
+    operation: add, max, min, or, and, xor; LOAD and STORE combine nothing.
+    width: neighbouring elements. Those of a vector may be given by their address.
+    returns: gives back what was there before.
+    """
+
+    operation: str
+    width: int = 1
+    returns: bool = False
+
+    @property
+    def combines(self) -> bool:
+        """Whether it is a read-modify-write."""
+        return self.operation not in (LOAD, STORE)
+
+    @property
+    def order(self) -> int:
+        """Position of the memory order, which a call may lack."""
+        return 1 if self.operation == LOAD else 2
+
+
+def _spellings() -> Iterator[tuple[str, Atomic]]:
+    """Each atomic by the name of its intrinsic and of its function."""
+    for operation in ("add", "max", "min", "or", "and", "xor"):
+        for width in (1, 2, 4) if operation == "add" else (1,):
+            form = "" if width == 1 else f"x{width}"
+            for returns in (False, True):
+                atomic = Atomic(operation, width, returns)
+                yield f"atomic_{operation}{form}{'_ret' * returns}_elem_op", atomic
+                yield f"Atomic{operation.capitalize()}{form}{'Ret' * returns}", atomic
+    for atomic in (Atomic(LOAD, returns=True), Atomic(STORE)):
+        yield f"atomic_{atomic.operation}_elem_op", atomic
+        yield f"Atomic{atomic.operation.capitalize()}", atomic
+
+
+ATOMICS = dict(_spellings())
+"""Atomics by the name of a call."""
 
 
 def _update(name: str, args: tuple[Expr, ...]) -> Signature:
@@ -21,17 +71,10 @@ def _value(args: tuple[Expr, ...]) -> tuple[Address, ...]:
 
 
 _LOAD = Signature(reads=(Address(0),))
-_UPDATES = [("add", form) for form in ("", "x2", "x4")] + [("max", ""), ("min", ""), ("or", "")]
+_PLAIN: dict[str, Signature | Form] = {LOAD: _LOAD, STORE: _store}
 
 FAMILY = Family(
     "atom",
     "PTX 9.7.13.6; ld and st with an order: PTX 9.7.9",
-    {
-        **{f"atomic_{name}{form}{result}_elem_op": _update for name, form in _UPDATES for result in ("", "_ret")},
-        **{f"Atomic{name.capitalize()}{form}{result}": _update for name, form in _UPDATES for result in ("", "Ret")},
-        "atomic_load_elem_op": _LOAD,
-        "AtomicLoad": _LOAD,
-        "atomic_store_elem_op": _store,
-        "AtomicStore": _store,
-    },
+    {name: _PLAIN.get(atomic.operation, _update) for name, atomic in ATOMICS.items()},
 )

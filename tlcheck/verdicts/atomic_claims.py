@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tlcheck import reasons
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
-from tlcheck.program.atomics import Site, atomic_name
+from tlcheck.program.atomics import Site, atomic_name, unread_because
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
 from tlcheck.reasons import UNSAID, Reason
@@ -69,7 +69,7 @@ def judge_atomics(snapshot: Snapshot) -> AtomicReport:
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:
     """An atomic among others that were read: without a place and a destination, but not left out."""
     name = atomic_name(call)
-    reason = Reason(reasons.UNREAD_ATOMIC, f"the arguments of {name} are not understood")
+    reason = Reason(reasons.UNREAD_ATOMIC, unread_because(call))
     return Claim("atomic", f"? {name}", "?", source_line(snapshot, 0), UNDECIDED, "proof", call=name).because(reason)
 
 

@@ -53,7 +53,7 @@ def test_what_a_pass_before_layout_inference_breaks_shows(release: str) -> None:
 def test_a_source_that_cannot_be_read_leaves_the_intent(release: str) -> None:
     snapshot = fixture(release)
     source = snapshot.checkpoints["source"]
-    strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
+    strange = Evaluate(Expr("call", "handle", (), "atomic_add_elem_op"))
     older = {name: f for name, f in snapshot.checkpoints.items() if name != "source"}
     for other, why in (
         (with_source(snapshot, replace(source, body=Seq((source.body, strange)))), "are not understood"),

@@ -11,6 +11,7 @@ from tests.cpu.execute.ops.tile.building import add, buffer, call, load, number,
 from tlcheck.execute.compile import registry
 from tlcheck.program.atomics import is_atomic
 from tlcheck.signatures import atomics, bulk_copies
+from tlcheck.signatures.atomics import Atomic
 from tlcheck.signatures.signature import Address, Collective, Completion, Fence, Proxy, Signature
 from tlcheck.signatures.table import FAMILIES, FAMILY_OF, argument, destinations, family_of, signature_of
 from tlcheck.snapshot.ir import Expr
@@ -197,9 +198,24 @@ def test_atomics_update_their_first_argument(external: bool) -> None:
     assert found("atomic_add_elem_op", address(GLOBAL), number(1)).reads == ()
 
 
-def test_the_proofs_know_the_same_atomics() -> None:
-    updates = {name for name in atomics.FAMILY.signatures if "load" not in name.lower() and "store" not in name.lower()}
-    assert {name for name in updates if not is_atomic(name)} == set()
+@pytest.mark.parametrize(
+    ("name", "atomic"),
+    [
+        ("atomic_add_elem_op", Atomic("add")),
+        ("atomic_addx4_ret_elem_op", Atomic("add", 4, True)),
+        ("AtomicAddx2", Atomic("add", 2)),
+        ("AtomicMaxRet", Atomic("max", 1, True)),
+        ("atomic_and_elem_op", Atomic("and")),
+        ("AtomicXor", Atomic("xor")),
+        ("atomic_load_elem_op", Atomic("load", 1, True)),
+        ("AtomicStore", Atomic("store")),
+    ],
+)
+def test_a_name_tells_what_an_atomic_does(name: str, atomic: Atomic) -> None:
+    assert atomics.ATOMICS[name] == atomic
+    assert family_of(call(name, address(GLOBAL), number(1)).value) is atomics.FAMILY
+    assert is_atomic(name) == atomic.combines
+    assert not is_atomic(name.upper())
 
 
 def test_a_reduction_waits_where_a_warp_is_not_enough() -> None:

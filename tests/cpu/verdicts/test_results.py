@@ -121,14 +121,17 @@ def test_a_snapshot_without_the_kernel_as_written_is_not_checked() -> None:
     assert exit_code([result], strict=False) == 3
 
 
-def test_an_atomic_that_cannot_be_read_is_not_left_out() -> None:
+@pytest.mark.parametrize(
+    ("name", "why"), [("atomic_add_elem_op", "are not understood"), ("atomicCAS", "is not a known atomic")]
+)
+def test_an_atomic_that_cannot_be_read_is_not_left_out(name: str, why: str) -> None:
     """Among others it is undecided; alone, the run is not checked."""
     snapshot = read_snapshot(RIGHT)
     written = snapshot.checkpoints["source"]
-    strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
+    strange = Evaluate(Expr("call", "handle", (), name))
     result = saved_result(RIGHT, with_written(snapshot, Seq((written.body, strange))), 0)
     assert [atomic.verdict for atomic in result.claims] == ["proved", "undecided"]
-    assert "atomic_add are not understood" in result.claims[1].reason
+    assert f"{name} {why}" in result.claims[1].reason
     VALIDATOR.validate(json.loads(render([result], [], 0)))
     alone = saved_result(RIGHT, with_written(snapshot, strange), 0)
     assert alone.failure is not None

@@ -163,6 +163,17 @@ def _unknown(stmt: Stmt) -> Stmt:
     return Evaluate(Expr("unknown", "handle", value="some_node"))
 
 
+@pytest.mark.parametrize("name", ["AtomicAddx8", "atomicCAS", "atomic_max_x2_elem_op"])
+def test_an_atomic_that_no_signature_knows_is_not_gone(name: str) -> None:
+    def renamed(stmt: Stmt) -> Stmt:
+        assert isinstance(stmt, Evaluate)
+        return Evaluate(replace(stmt.value, value="call_extern", args=(Expr("str", "", value=name), *stmt.value.args)))
+
+    snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: renamed(s) if is_atomic(s) else s)
+    (atomic,) = judge_atomics(snapshot).claims
+    assert atomic.verdict == "undecided"
+
+
 def test_an_order_that_is_weakened_is_named() -> None:
     finding = only(example("TLA010-bad").report())
     assert finding.what == "the kernel asks for acq_rel, atomic_addx2_elem_op is relaxed"

@@ -19,10 +19,18 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.signatures.atomics import ATOMICS, Atomic
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
 
-_COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}
+_COMBINE: dict[str, Any] = {
+    "add": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "or": np.bitwise_or,
+    "and": np.bitwise_and,
+    "xor": np.bitwise_xor,
+}
 
 
 def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:
@@ -122,20 +130,20 @@ def require_memory(target: Expr, program: KernelProgram) -> None:
         raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
 
 
-def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, KernelProgram], Run]:
+def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
     """(address or element, value[, memory order])."""
 
     def handler(e: Expr, program: KernelProgram) -> Run:
         require_memory(e.args[0], program)
-        place = program.pointer(e.args[0], lanes)
-        value, combine = _operand(e.args[1], lanes, place.kind, program), _COMBINE[operation]
+        place = program.pointer(e.args[0], atomic.width)
+        value, combine = _operand(e.args[1], atomic.width, place.kind, program), _COMBINE[atomic.operation]
         settle = rounding(place.kind, program.options.exact)
 
         def settled(old: Any, new: Any) -> Any:
             return combine(old, new) if settle is None else settle(combine(old, new))
 
         def run(frame: Frame) -> Value:
-            if returns:
+            if atomic.returns:
                 return replaced(place, frame, value(frame), settled)
             update(place, frame, value(frame), combine)
             return 0
@@ -145,14 +153,9 @@ def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, Ker
     return handler
 
 
-for _operation in ("add", "max", "min", "or"):
-    _library = "Atomic" + _operation.capitalize()
-    for _lanes in (1, 2, 4) if _operation == "add" else (1,):
-        _form = "" if _lanes == 1 else f"x{_lanes}"
-        call(f"atomic_{_operation}{_form}_elem_op")(_combining(_operation, _lanes, False))
-        call(f"atomic_{_operation}{_form}_ret_elem_op")(_combining(_operation, _lanes, True))
-        extern(f"{_library}{_form}")(_combining(_operation, _lanes, False))
-        extern(f"{_library}{_form}Ret")(_combining(_operation, _lanes, True))
+for _name, _atomic in ATOMICS.items():
+    if _atomic.combines:
+        (call if _name.endswith("_elem_op") else extern)(_name)(_combining(_atomic))
 
 
 @call("atomic_load_elem_op")

@@ -37,6 +37,23 @@ def test_a_vector_that_nobody_takes_has_cuda_s_type() -> None:
     assert (output.verdict, output.reason) == ("agreed", "")
 
 
+@pytest.mark.parametrize(
+    ("operation", "combined"), [("or", "bitwise_or"), ("and", "bitwise_and"), ("xor", "bitwise_xor")]
+)
+@pytest.mark.parametrize("other", [False, True])
+def test_bits_are_combined(operation: str, combined: str, other: bool) -> None:
+    """The source combines by a store, the lowered kernel by an atomic: of the same operation, or of another one."""
+    kernel = Kernel(threads=16)
+    a, b = (kernel.tensor(name, "int32", (16,)) for name in "AB")
+    mine, given = load(b, kernel.tx), load(a, kernel.tx)
+    written = Store(b, (kernel.tx,), Expr("call", "int32", (mine, given), combined))
+    name = f"atomic_{'xor' if other and operation != 'xor' else 'or' if other else operation}_elem_op"
+    place = Expr("call", "handle", (mine,), "address_of")
+    added = Evaluate(Expr("call", "int32", (place, given), name))
+    (output,) = [out for out in execute(kernel.snapshot([written], [added])).outputs if out.name == "B"]
+    assert output.verdict == ("refuted" if other else "agreed")
+
+
 @pytest.mark.parametrize("lanes", [4, 2])
 def test_equal_lanes_call_an_atomic_each_for_itself(lanes: int) -> None:
     """CUDA prints `make_int4(AtomicAddRet(..), AtomicAddRet(..), ..)`: as many additions as lanes."""
