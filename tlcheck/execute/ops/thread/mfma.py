@@ -18,12 +18,14 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.expressions import formatted
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of, reinterpreted
 from tlcheck.execute.ops.thread.mma import adding, reading, terms_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Expr
+from tlcheck.program.layouts import fragment_table
+from tlcheck.snapshot.ir import Block, Expr
+from tlcheck.snapshot.walk import statements
 from tlcheck.targets.amd import WARP as WAVE
 from tlcheck.targets.target import Target
 
@@ -96,10 +98,37 @@ def _registers(e: Expr, at: int, kind: Kind, program: KernelProgram) -> tuple[Bu
     """The registers that an argument and the index after it name, and how many elements they are."""
     count = lanes_of(_vector(e.args[at // 2]))
     offset = joined(lambda index, size: index * size, program.code(e.args[at + 1]), constant(count))
-    place = program.pointer(e.args[at], count, offset)
+    table = _fragment(e.args[at], program)
+    if table is None:
+        place = program.pointer(e.args[at], count, offset)
+    else:
+        place = program.pointer(e.args[at], 1, _logical(table, offset, count))
     if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
         raise NotModelled(f"tvm_mfma on {kind.name} in registers of {place.kind.name}")
     return place, count
+
+
+def _fragment(pointer: Expr, program: KernelProgram) -> Array | None:
+    """The element of a fragment of the source that is each register of a lane, (threads, registers); None for what is
+    each lane's own.
+
+    Raises NotModelled for a fragment whose layout the author does not say.
+    """
+    buffer = program.pointers.declared(pointer) if program.options.source and pointer.op == "var" else None
+    if buffer is None or buffer.scope != "local.fragment":
+        return None
+    for stmt in statements(program.function.body):
+        for data, layout in stmt.layouts if isinstance(stmt, Block) else ():
+            table = fragment_table(layout) if data.uid == buffer.data.uid else None
+            if table is not None and table.threads == program.state.threads:
+                return table.elements.reshape(table.threads, table.registers)
+    raise NotModelled(f"tvm_mfma on {buffer.name}, a fragment without a layout")
+
+
+def _logical(table: Array, offset: Code, count: int) -> Code:
+    """The numbers of the elements, in the fragment's shape, that are a lane's registers from `offset` on."""
+    thread, step = np.arange(len(table)), np.arange(count).reshape(-1, 1, 1)
+    return joined(lambda first: table[thread, np.asarray(first) + step], offset)
 
 
 def _seen(read: Callable[[Frame], Array], kind: Kind, program: KernelProgram) -> Callable[[Frame], Array]:

@@ -6,12 +6,24 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, number, random, text
+from tests.cpu.execute.ops.tile.building import (
+    Array,
+    Kernel,
+    add,
+    call,
+    load,
+    multiply,
+    number,
+    random,
+    region,
+    text,
+    variable,
+)
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.mfma import fragments
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Stmt, Store
+from tlcheck.snapshot.ir import Expr, Layout, Stmt, Store
 from tlcheck.targets.lookup import target
 
 WAVE = 64
@@ -155,3 +167,34 @@ def test_products_add_up() -> None:
     matrices = a.reshape(4, 16, 3, 4).transpose(2, 1, 0, 3).reshape(3, 16, 16)
     total = sum(one @ one.T for one in matrices)
     assert np.array_equal(found["C"].reshape(4, 16, 4).transpose(0, 2, 1).reshape(16, 16), total)
+
+
+def of_a_fragment(kernel: Kernel, layout: bool) -> Array:
+    """A source kernel that multiplies into a fragment, whose layout says which lane has which element."""
+    a, b = random("float16", 16, 16), random("float16", 16, 16, seed=1)
+    left, right = (kernel.tensor(n, "float16", values) for n, values in (("A", a), ("B", b)))
+    out, sums = kernel.tensor("C", "float32", (16, 16)), kernel.tile("c", "float32", (16, 16), "local.fragment")
+    own = [kernel.tile(n, "float16", (4,), "local") for n in ("a_l", "b_l")]
+    if layout:
+        i, j = variable("i"), variable("j")
+        lane = add(multiply(Expr("floordiv", "int32", (i, number(4))), 16), j)
+        held = Layout((i, j), (number(16), number(16)), (Expr("floormod", "int32", (i, number(4))),), lane)
+        kernel.layouts.append((sums.data, held))
+    tx = kernel.tx
+    row, first = Expr("floormod", "int32", (tx, number(16))), multiply(Expr("floordiv", "int32", (tx, number(16))), 4)
+    body: list[Stmt] = [call("fill", region(sums), number(0))]
+    body += [Store(own[0], (number(n),), load(left, row, add(first, n))) for n in range(4)]
+    body += [Store(own[1], (number(n),), load(right, add(first, n), row)) for n in range(4)]
+    types = [text("float16x4"), text("float16x4"), text("float32x4")]
+    places = (own[0].data, number(0), own[1].data, number(0), sums.data, number(0))
+    body.append(call("tvm_mfma", text("f32_16x16x16f16"), text("row"), text("row"), *types, *places))
+    body.append(call("copy", region(sums), region(out)))
+    found: Array = kernel.run(*body)["C"] - a @ b
+    return found
+
+
+def test_a_fragment_of_the_source_is_the_lanes_registers() -> None:
+    options = Options(source=True, target=target("gfx942"))
+    assert not of_a_fragment(Kernel(threads=WAVE, lowered=options), layout=True).any()
+    with pytest.raises(NotModelled, match=r"^tvm_mfma on c, a fragment without a layout$"):
+        of_a_fragment(Kernel(threads=WAVE, lowered=options), layout=False)

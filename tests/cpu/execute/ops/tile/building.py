@@ -14,7 +14,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import is_poison, kind_of
 from tlcheck.execute.options import Options
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Seq, Snapshot, Stmt, Thread
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Layout, Seq, Snapshot, Stmt, Thread
 
 registry.load()
 
@@ -93,6 +93,7 @@ class Kernel:
     tiles: list[Buffer] = field(default_factory=list)
     scalars: dict[str, int] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    layouts: list[tuple[Expr, Layout]] = field(default_factory=list)
     bx: Expr = field(default_factory=lambda: variable("bx"))
     tx: Expr = field(default_factory=lambda: variable("tx"))
 
@@ -112,7 +113,7 @@ class Kernel:
         """The kernel with this body."""
         params = [b for b, _ in self.tensors.values()]
         inner: Stmt = Seq((*[Alloc(t) for t in self.tiles], *body))
-        inner = Block("root", inner, (), tuple(self.annotations.items()))
+        inner = Block("root", inner, tuple(self.layouts), tuple(self.annotations.items()))
         inner = Thread(self.tx, "threadIdx.x", number(self.threads), inner)
         inner = Thread(self.bx, "blockIdx.x", number(self.blocks), inner)
         return Function("main", tuple(b.data for b in params), tuple(params), (), inner)
