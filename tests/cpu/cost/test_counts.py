@@ -101,3 +101,9 @@ def test_floating_point_operations_of_threads() -> None:
     assert 5 * elements <= cost("softmax_rows").arithmetic["float32"] < 6 * elements
     (floor,) = [f for f in cost("softmax_rows").floors if f.unit == "arithmetic, float32"]
     assert floor.seconds == cost("softmax_rows").arithmetic["float32"] / 19.5e12
+
+
+def test_mbarriers_are_barriers_and_no_accesses() -> None:
+    sites = cost("product", "sm_90").sites
+    assert {s.instruction for s in sites if s.space == "barrier"} >= {"mbarrier wait", "mbarrier arrival"}
+    assert {s.buffer for s in sites if s.space == "shared"} == {"a", "b"}

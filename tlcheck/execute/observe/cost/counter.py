@@ -74,8 +74,9 @@ class Counter(Observer):
         self._count("write", place, position, mask)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Threads access elements with atomics."""
-        self._count("atomic", place, position, mask)
+        """Threads access elements with atomics; what a bulk copy does to its mbarrier is none."""
+        if not _called(place.state.at).startswith("tma_"):
+            self._count("atomic", place, position, mask)
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async)."""
@@ -419,8 +420,12 @@ def _padded(lanes: Array, filler: int) -> Array:
 
 def _is_of_barrier(stmt: Stmt | None) -> bool:
     """Whether a statement does something to an mbarrier, which is no access of shared memory's data path."""
-    name = name_of_call(stmt.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
-    return "barrier" in name
+    return "barrier" in _called(stmt)
+
+
+def _called(stmt: Stmt | None) -> str:
+    """The name of the call that a statement is; empty for another one."""
+    return name_of_call(stmt.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
 
 
 def _is_swapped(place: Place, stmt: Stmt | None, width: int, *, shared: bool) -> bool:
