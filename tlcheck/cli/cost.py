@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TextIO
 
 from tlcheck.cli.execution import ExecutionOptions, on_own_inputs
 from tlcheck.cli.lowered import lowered
@@ -19,10 +21,15 @@ from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL
 from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Run
+from tlcheck.page.cost_page import cost_page
 from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
+from tlcheck.report.outputs import outputs
+from tlcheck.report.shared import put
 from tlcheck.verdicts.checking import saved, with_inputs
 from tlcheck.verdicts.results import read_snapshot
+
+FORMATS = ("text", "json", "html")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -32,7 +39,8 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="every access site, not only the first ones")
     add_lowering_arguments(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the report (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     lowering = read(LoweringOptions, args)
     settings = with_inputs(lowering.settings(config), request)
     chosen = selections(args.cases, config, lowering.for_kernel_files)
+    target = outputs(args.format, args.output, FORMATS)
     found: list[tuple[Run, str, KernelCost]] = []
+    sources: dict[str, list[str]] = {}
     failures: list[str] = []
     for done in chain(saved(chosen), lowered([s for s in chosen if not s.is_snapshot], settings)):
         if done.snapshot is None:
@@ -52,19 +62,36 @@ def run(args: argparse.Namespace) -> int:
         try:
             own = on_own_inputs(done, snapshot, request)
             found.append((done.run, own.inputs, cost_of(snapshot, own)))
+            sources[done.run.file] = lines_of(snapshot.file)
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
     code = exit_code(found=any(not cost.resident for *_, cost in found), unchecked=bool(failures))
-    if args.format == "json":
-        sys.stdout.write(cost_json.render_json(found, failures, code))
-    else:
-        for run_of, inputs, cost in found:
-            cost_text.write(console(), run_of, inputs, cost, everything=args.all)
+    target.write(
+        "cost",
+        {
+            "text": lambda file: _write_text(file, found, everything=args.all),
+            "json": lambda file: put(file, cost_json.render_json(found, failures, code)),
+            "html": lambda file: put(file, cost_page(found, sources)),
+        },
+    )
     sys.stdout.flush()
     for reason in failures:
         print(f"tlcheck: not counted: {reason}", file=sys.stderr)
     return code
 
 
+def _write_text(file: TextIO, found: Sequence[tuple[Run, str, KernelCost]], *, everything: bool) -> None:
+    for run_of, inputs, cost in found:
+        cost_text.write(console(file), run_of, inputs, cost, everything=everything)
+
+
 def _blocks(text: str) -> int:
     return ALL if text == "all" else count(text)
+
+
+def lines_of(file: str) -> list[str]:
+    """The lines of a kernel's file; none where it cannot be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []

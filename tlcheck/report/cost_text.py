@@ -22,10 +22,10 @@ _FEW = 20  # sites that are shown unless all are asked for
 def write(console: Console, run: Run, inputs: str, cost: KernelCost, *, everything: bool) -> None:
     """One kernel."""
     console.print(
-        Text(f"{run.case} {run.target} {run.tilelang}: {_scope(cost)}, {inputs} inputs", "bold"), soft_wrap=True
+        Text(f"{run.case} {run.target} {run.tilelang}: {scope_in_words(cost)}, {inputs} inputs", "bold"), soft_wrap=True
     )
     refused = unlaunchable(cost, target(run.target))
-    for line in (*([refused] if refused else []), *_summary(cost)):
+    for line in (*([refused] if refused else []), *summary_in_words(cost)):
         console.print(Text(f"  {line}"), soft_wrap=True, highlight=False)
     shown = cost.sites if everything else cost.sites[:_FEW]
     console.print(_table(shown), soft_wrap=True, highlight=False)
@@ -35,7 +35,8 @@ def write(console: Console, run: Run, inputs: str, cost: KernelCost, *, everythi
         console.print(Text(line), soft_wrap=True, highlight=False)
 
 
-def _scope(cost: KernelCost) -> str:
+def scope_in_words(cost: KernelCost) -> str:
+    """Which blocks were counted, and what for."""
     if cost.blocks == cost.of:
         return f"all {cost.of} blocks counted" if cost.of > 1 else "its one block counted"
     unlike = cost.of - cost.like
@@ -53,7 +54,8 @@ def unlaunchable(cost: KernelCost, target: Target) -> str:
     )
 
 
-def _summary(cost: KernelCost) -> Iterator[str]:
+def summary_in_words(cost: KernelCost) -> Iterator[str]:
+    """Lines about the kernel as a whole."""
     yield (
         f"global memory: {_short(cost.global_bytes)}B in sectors, {_short(cost.once)}B if each tensor is moved once;"
         f" copies in flight: {cost.in_flight:,} bytes of a block"
@@ -86,16 +88,17 @@ def _table(sites: tuple[SiteCost, ...]) -> Table:
             str(site.line or "?"),
             str(site.tir_line or "?"),
             f"{site.share:.1%}" if site.share else "",
-            _access(site),
+            access_in_words(site),
             _short(site.requests),
-            _each(site),
+            counts_in_words(site),
             f"{site.useful / site.moved:.0%}" if site.moved and site.space == "global" else "",
             site.limit,
         )
     return table
 
 
-def _access(site: SiteCost) -> str:
+def access_in_words(site: SiteCost) -> str:
+    """`read s (shared: load, 4 bytes a thread)`."""
     width = f", {site.width} bytes a thread" if site.width else ""
     if site.space == "barrier":
         return site.instruction
@@ -106,7 +109,8 @@ def _access(site: SiteCost) -> str:
     return f"{site.operation} {site.buffer} ({site.space}: {site.instruction}{width})"
 
 
-def _each(site: SiteCost) -> str:
+def counts_in_words(site: SiteCost) -> str:
+    """What one request takes: `32 of 4 wavefronts`."""
     if site.space == "global":
         return f"{site.sectors_per_request:.4g} sectors"
     if site.wavefronts:
