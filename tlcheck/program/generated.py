@@ -5,7 +5,7 @@ device library, of which they are made four lanes at a time, extends the sign of
 of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
 CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
 reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal lanes are printed one by one: an atomic
-among them runs as often.
+among them runs as often. HIP has its own numbers of eight bits.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.targets.target import Target
 
 _BYTES_APART = Release.of("0.1.12")  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
@@ -157,8 +158,11 @@ def _moves(loop: For) -> bool:
     )
 
 
-def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
-    """Those of one statement's expressions, innermost first."""
+def departures(stmt: Stmt, release: Release, target: Target | None = None) -> Iterator[Departure]:
+    """Those of one statement's expressions, innermost first. target: None for one that is not known."""
+    if target is not None and target.kind != "cuda":
+        yield from _formats(stmt, target)
+        return
     if isinstance(stmt, For) and _moves(stmt):
         yield Departure(f"CUDA reads the end of loop {stmt.var.value} anew in each iteration", _A_COPY)
     for e in postorder(expressions(stmt)):
@@ -168,6 +172,15 @@ def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
             yield Departure("make_int of four int8 extends the sign of each over those above it")
         elif e.op == "call" and e.args and "warp_reduce_" in name_of_call(e) and is_cut(e.args[-1].dtype, release):
             yield Departure(f"{name_of_call(e)} takes {e.args[-1].dtype} through int")
+
+
+def _formats(stmt: Stmt, target: Target) -> Iterator[Departure]:
+    """The numbers in a statement whose bits the target takes for another format."""
+    for e in postorder(expressions(stmt)):
+        named = [str(a.value) for a in e.args if a.op == "str"] if e.value == "tvm_mfma" else [a.dtype for a in e.args]
+        for dtype, other in target.formats.items():
+            if e.op in ("cast", "call") and any(dtype == name.split("x")[0] for name in (e.dtype, *named)):
+                yield Departure(f"{target.arch} takes the bits of {dtype} for {other}", f"use {other} there")
 
 
 def _operation(e: Expr) -> str:

@@ -14,6 +14,7 @@ from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import children
+from tlcheck.targets.lookup import TARGETS
 
 MARK = "  <-- the first difference"
 
@@ -52,7 +53,8 @@ class TracedLines:
             return f": as written its last write is {self._made(self._traced.counterpart, SOURCE)}"
         stmt = step.origin.stmt if step.origin is not None else None
         release = Release.among(self._snapshot.toolchain)
-        first = next(departures(stmt, release), None) if stmt is not None else None
+        target = TARGETS.get(self._snapshot.target)
+        first = next(departures(stmt, release, target), None) if stmt is not None else None
         return f": {first.words}" if first is not None else ""
 
     def _made(self, step: TracedStep, level: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tlcheck.program.generated import lost_values, of_halves, refusals
+from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text
+from tlcheck.program.generated import departures, lost_values, of_halves, refusals
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Store
+from tlcheck.targets.lookup import target
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,22 @@ def test_integers_that_are_cut_off_in_bfloat16(source: str, target: str, lanes: 
     """259 becomes 258, and not 260."""
     cast = function(Expr("cast", target + lanes, (given(source + lanes),)))
     assert list(of_halves(cast, Release.of("0.1.15"))) == ([("a cast of int32 to bfloat16", False)] if cut else [])
+
+
+@pytest.mark.parametrize(
+    ("arch", "dtype", "other"),
+    [
+        ("gfx942", "float8_e4m3fn", "float8_e4m3fnuz"),
+        ("gfx950", "float8_e5m2fnuz", "float8_e5m2"),
+        ("gfx950", "float8_e4m3fn", ""),
+        ("sm_90", "float8_e4m3fn", ""),
+    ],
+)
+def test_hip_takes_eight_bits_for_the_archs_format(arch: str, dtype: str, other: str) -> None:
+    place = buffer("B", "float32", (4,))
+    cast = Store(place, (number(0),), Expr("cast", "float32", (load(buffer("A", dtype, (4,)), 0),)))
+    types = [text(f"{dtype}x8"), text(f"{dtype}x8"), text("float32x4")]
+    product = call("tvm_mfma", text("f32_16x16x32_fp8_fp8"), text("row"), text("row"), *types)
+    words = [f"{arch} takes the bits of {dtype} for {other}"] if other else []
+    for stmt in (cast, product):
+        assert [found.words for found in departures(stmt, Release.of("0.1.15"), target(arch))] == words

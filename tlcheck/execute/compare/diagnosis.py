@@ -22,6 +22,7 @@ from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.walk import statements
+from tlcheck.targets.lookup import TARGETS
 
 _STEPS = 2  # writes deep that an element is traced
 
@@ -125,8 +126,8 @@ def _departure(
         return None
     stmts = list(statements(snapshot.checkpoints[LOWERED].body))
     last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
-    release = Release.among(snapshot.toolchain)
-    first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release)), None)
+    release, target = Release.among(snapshot.toolchain), TARGETS.get(snapshot.target)
+    first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release, target)), None)
     if first is None or levels.is_wrong_as_tir(found.blocks, found.seed, is_wrong):
         return None
     return first
