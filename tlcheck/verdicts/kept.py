@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -57,8 +57,13 @@ def loads(content: bytes) -> Verdicts:
 
 
 def known(cache: Cache, digest: str, request: Request | None) -> Verdicts | None:
-    """The verdicts of a snapshot with this hash, if this code has judged and executed it so before."""
+    """The verdicts of a snapshot with this hash, if this code has judged and executed it so before.
+
+    Those with its cost serve where that is not asked for.
+    """
     content = cache.get("verdicts", _key(digest, request))
+    if content is None and request is not None and not request.cost:
+        content = cache.get("verdicts", _key(digest, replace(request, cost=True)))
     return loads(content) if content is not None else None
 
 

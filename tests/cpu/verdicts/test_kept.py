@@ -159,3 +159,13 @@ def test_several_threads_may_be_the_first_to_read_verdicts() -> None:
     env = {**os.environ, "PYTHONPATH": str(Path(tlcheck.__file__).parents[1])}
     ends = [subprocess.run([sys.executable, "-c", _FIRST_READERS], env=env).returncode for _ in range(3)]
     assert ends == [0, 0, 0]
+
+
+def test_verdicts_with_a_cost_serve_those_who_ask_for_none(tmp_path: Path) -> None:
+    cache, request = Cache(tmp_path), Request()
+    found = Verdicts(notes=("kept",))
+    keep(cache, "digest", replace(request, cost=True), found)
+    assert known(cache, "digest", request) == found
+    assert known(cache, "digest", None) is None
+    keep(cache, "other", request, found)
+    assert known(cache, "other", replace(request, cost=True)) is None
