@@ -1,17 +1,19 @@
 """How many blocks one multiprocessor holds at once, by what is known before a compiler runs.
 
-Registers are not: `tlcheck gate --compile` has nvcc tell them. Source: CUDA Programming Guide, "Compute Capabilities".
+Registers are what nvcc tells, if it ran. Source: CUDA Programming Guide, "Compute Capabilities".
 """
 
 from __future__ import annotations
 
 from tlcheck.targets.target import Target
 
+_UNIT = 256  # registers, in multiples of which a warp has them
 
-def resident_blocks(target: Target, threads: int, shared: int) -> tuple[int, str]:
-    """At most so many blocks, and what limits them: `shared memory`, `threads` or `blocks`.
 
-    shared: bytes of a block. 0 blocks: the kernel cannot be launched.
+def resident_blocks(target: Target, threads: int, shared: int, registers: int = 0) -> tuple[int, str]:
+    """At most so many blocks, and what limits them: `shared memory`, `threads`, `blocks` or `registers`.
+
+    shared: bytes of a block. registers: of a thread, 0 where unknown. 0 blocks: the kernel cannot be launched.
     """
     limits = target.limits
     if shared > limits.shared:
@@ -24,4 +26,7 @@ def resident_blocks(target: Target, threads: int, shared: int) -> tuple[int, str
         (limits.resident_threads // (warps * target.warp), "threads"),
         (limits.resident_blocks, "blocks"),
     ]
+    if registers:
+        of_warp = -(-registers * target.warp // _UNIT) * _UNIT
+        found.append((limits.multiprocessor_registers // of_warp // warps, "registers"))
     return min(found)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tlcheck.cost.compare import USUAL, Threshold, line_of_access, risen
+from tlcheck.cost.occupancy import resident_blocks
 from tlcheck.facts import Change, changes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.nvcc import CompiledCuda
@@ -16,6 +17,7 @@ from tlcheck.gate.support import support_in_words
 from tlcheck.gate.synchronization import guarded, unordered
 from tlcheck.gate.verdict_outcomes import all_claims, verdict_outcomes
 from tlcheck.lower.runs import line_of, near
+from tlcheck.targets.lookup import target
 from tlcheck.worker.protocol import Failure
 
 _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so many seconds: less is noise
@@ -58,6 +60,7 @@ def _static_outcomes(
         if old and new >= old * _SLOWER and new - old >= _SECONDS:
             words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
             yield Outcome("slower-risk", "lowering time", "", "lowering takes much longer", words, line=after.line)
+        yield from _occupancy(before, after)
         compiled = compile_outcomes(before.compiled, after.compiled, after.line)
         yield from (_supported(outcome, outcome.subject, before, after) for outcome in compiled)
 
@@ -178,6 +181,24 @@ def _first(failure: Failure) -> str:
 def _general(failure: Failure) -> str:
     """The error without what differs from kernel to kernel."""
     return f"{failure.phase}: {_NUMBER.sub('N', _first(failure))}"
+
+
+def _occupancy(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
+    """Blocks on a multiprocessor by what nvcc says; where it did not run, costs tell of shared memory and threads."""
+    one, other = _resident(before), _resident(after)
+    if one is None or other is None or other[0] >= one[0] or other[1] != "registers":
+        return
+    words = f"at most {other[0]} instead of {one[0]} blocks fit on a multiprocessor, by {other[1]}"
+    yield Outcome("slower-risk", "occupancy", "", "fewer blocks", words, line=after.line)
+
+
+def _resident(side: LoweredSide) -> tuple[int, str] | None:
+    """How many blocks fit, and what limits them; None where nvcc did not compile the kernel."""
+    compiled, facts = side.compiled, side.facts
+    if compiled is None or compiled.error or facts is None or not facts.threads:
+        return None
+    shared = max(compiled.shared, facts.shared_bytes)
+    return resident_blocks(target(side.result.run.target), facts.threads, shared, compiled.registers)
 
 
 def compile_outcomes(before: CompiledCuda | None, after: CompiledCuda | None, line: int) -> Iterator[Outcome]:

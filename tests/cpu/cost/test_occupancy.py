@@ -23,3 +23,16 @@ from tlcheck.targets.lookup import target
 )
 def test_resident_blocks(arch: str, threads: int, shared: int, expected: tuple[int, str]) -> None:
     assert resident_blocks(target(arch), threads, shared) == expected
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "expected"),
+    [
+        (128, 168, (3, "registers")),  # 65,536 by 4 warps of 5,376
+        (128, 255, (2, "registers")),
+        (256, 33, (6, "registers")),  # 1,056 registers of a warp take 1,280
+        (128, 32, (16, "registers")),
+    ],
+)
+def test_registers_limit_blocks(threads: int, registers: int, expected: tuple[int, str]) -> None:
+    assert resident_blocks(target("sm_90"), threads, 0, registers) == expected

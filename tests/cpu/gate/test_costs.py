@@ -9,6 +9,7 @@ import pytest
 from tests.cpu.cost.kernels import cost, line_of, snapshot
 from tests.cpu.gate.comparing import compared, made
 from tlcheck.facts.extract import facts_of
+from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import LoweredSide
 
 KERNELS = ["product", "product_linear", "wide", "narrow", "contiguous", "softmax_rows"]
@@ -55,3 +56,13 @@ def test_a_pipeline_with_a_stage_less() -> None:
 def test_without_counts_there_is_nothing_to_compare() -> None:
     bare = replace(side("product_linear"), result=made().result)
     assert ("bank conflicts", "a") not in risks(side("product"), bare)
+
+
+def test_registers_that_leave_room_for_fewer_blocks() -> None:
+    few, many = (replace(side("wide"), compiled=CompiledCuda(registers=count)) for count in (32, 168))
+    found = [o for o in compared(few, many).outcomes if o.klass == "slower-risk"]
+    assert [(o.kind, o.words) for o in found] == [
+        ("occupancy", "at most 3 instead of 16 blocks fit on a multiprocessor, by registers")
+    ]
+    assert not [o for o in compared(many, few).outcomes if o.klass == "slower-risk"]
+    assert not [o for o in compared(few, replace(many, compiled=None)).outcomes if o.klass == "slower-risk"]
