@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -30,7 +30,7 @@ from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.causes import by_cause
 from tlcheck.verdicts.claim import Claim, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
-from tlcheck.verdicts.launches import unlaunchable
+from tlcheck.verdicts.launches import with_launch
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
 
@@ -149,14 +149,21 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
     found = on_device(report.claims, found)
+    sizes = _given_sizes(found) if request is not None and request.given is not None else {}
+    claims = with_launch(snapshot, by_cause(with_content(report.claims, found) + found), sizes)
     return Verdicts(
-        by_cause(with_content(report.claims, found) + found),
+        claims,
         failure,
         snapshot.pass_configs,
-        (*report.unjudged, *unlaunchable(snapshot)),
+        report.unjudged,
         source_digest=digest,
         cost=cost,
     )
+
+
+def _given_sizes(claims: tuple[Claim, ...]) -> Mapping[str, int]:
+    """The sizes of symbolic shapes that the case's own inputs have."""
+    return next((claim.executed.sizes for claim in claims if claim.executed is not None), {})
 
 
 def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str, KernelCost | None]:

@@ -1,0 +1,119 @@
+"""What the kernels of a function ask of a device: blocks, threads, shared memory, a cooperative launch.
+
+CUDA C++ Programming Guide, "Execution Configuration": `<<<grid, block, dynamic shared memory>>>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
+from tlcheck.snapshot.walk import children, expressions, postorder, statements
+
+_DYNAMIC = "dyn_shared_memory_buf"  # the attribute with the bytes that TVM's launch passes
+_STAGES = ("num_stages", "tl_pipelined_num_stages")
+_STATIC = ("shared", "shared.barrier", "shared.cluster_barrier")
+_AXES = "xyz"
+
+SizeOf = Callable[[Expr], int | None]
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What one kernel asks for.
+
+    grid, block: extents by axis (`x`, `y`, `z`) as far as they are known. static, dynamic: bytes of shared memory of a
+    block; at least so many. is_cooperative: whether all blocks have to be resident at once.
+    line: of the kernel in its file, 0 where unknown.
+    """
+
+    grid: Mapping[str, int] = field(default_factory=dict)
+    block: Mapping[str, int] = field(default_factory=dict)
+    static: int = 0
+    dynamic: int = 0
+    is_cooperative: bool = False
+    line: int = 0
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return prod(self.block.values())
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block."""
+        return self.static + self.dynamic
+
+
+def requests(function: Function, size_of: SizeOf) -> list[LaunchRequest]:
+    """What each kernel of a function asks for. size_of: the value of an extent, None where it varies."""
+    found = [stmt for stmt in statements(function.body) if isinstance(stmt, Launch)]
+    bodies = [(dict(stmt.attrs), stmt.body) for stmt in found]
+    bodies = bodies or [(dict(function.attrs), nest) for nest in _outermost(function.body)]
+    return [_request(attrs, body, size_of) for attrs, body in bodies]
+
+
+def _outermost(stmt: Stmt) -> Iterator[Stmt]:
+    """The nests of thread statements, each of which is a kernel."""
+    if isinstance(stmt, Thread):
+        yield stmt
+        return
+    for child in children(stmt):
+        yield from _outermost(child)
+
+
+def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchRequest:
+    grid: dict[str, int] = {}
+    block: dict[str, int] = {}
+    declared: tuple[Expr, ...] = ()
+    line, cooperative, buffers = 0, False, list[Buffer]()
+    for stmt in statements(body):
+        if isinstance(stmt, Thread):
+            extent, line = size_of(stmt.extent), line or stmt.line
+            into = grid if stmt.tag.startswith("blockIdx.") else block if stmt.tag.startswith("threadIdx.") else {}
+            if extent is not None:
+                into[stmt.tag[-1]] = extent
+        elif isinstance(stmt, Block):
+            declared = declared or stmt.threads
+        elif isinstance(stmt, Alloc):
+            buffers.append(stmt.buffer)
+        elif isinstance(stmt, Evaluate):
+            cooperative |= name_of_call(stmt.value) == "sync_grid"
+    if not block:
+        block = {axis: n for axis, e in zip(_AXES, declared, strict=False) if (n := size_of(e)) is not None}
+    static = sum(octets(b) for b in buffers if b.scope in _STATIC)
+    dynamic = max([octets(b) for b in buffers if b.scope == "shared.dyn"], default=0)
+    said = attrs.get(_DYNAMIC, "")
+    return LaunchRequest(grid, block, static, int(said) if said.isdigit() else dynamic, cooperative, line)
+
+
+def octets(buffer: Buffer) -> int:
+    """Bytes of a buffer; 0 where an extent is not constant."""
+    sizes = [e.value for e in buffer.shape if isinstance(e.value, int)]
+    kind = dtype_of(buffer.dtype)
+    return prod(sizes) * kind.bits * kind.lanes // 8 if len(sizes) == len(buffer.shape) else 0
+
+
+def asked_by_source(function: Function) -> int:
+    """Bytes of all shared arrays of the source at once, each with as many versions as pipelines around its uses have.
+
+    A pipeline of n stages has at most n + 1 versions of a tile. A lowering that asks for more has added something.
+    """
+    versions: dict[int, int] = {}
+    for loop in statements(function.body):
+        stages = _stages(loop) if isinstance(loop, For) else 0
+        inside = statements(loop.body) if isinstance(loop, For) and stages else ()
+        for e in postorder(e for stmt in inside for e in expressions(stmt)):
+            if e.buffer is not None:
+                versions[e.buffer.data.uid] = max(versions.get(e.buffer.data.uid, 1), stages + 1)
+    allocated = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
+    return sum(octets(b) * versions.get(b.data.uid, 1) for b in allocated if b.scope.startswith("shared"))
+
+
+def _stages(loop: For) -> int:
+    notes = dict(loop.annotations)
+    return max([int(notes[key]) for key in _STAGES if notes.get(key, "").isdigit()], default=0)
