@@ -20,6 +20,7 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.snapshot.ir import Stmt
 
 COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
+TENSOR_PRODUCTS = "tensor products"  # added to tensor memory: a commit tells an mbarrier when they are complete
 Cell = tuple[Cells | Pages, int]  # memory, and an index into its flat data
 Operands = Callable[[tuple[int, ...]], Sequence[Sequence[Cell]]]  # of an element, by its index
 
@@ -59,7 +60,7 @@ class Operation:
 class TensorCoreForm:
     """A product on tensor cores, by `threads` threads: m x n x k, of elements of a dtype.
 
-    instruction: `mma` or `wgmma`. buffer: the accumulators. shared: bytes of operands that it reads from shared memory.
+    instruction: such as `mma`. buffer: the accumulators. shared: bytes of operands that it reads from shared memory.
     """
 
     instruction: str
@@ -151,6 +152,20 @@ class Observer:
     def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Copies have landed for the threads that began them."""
 
+    # ---- asynchronous products
+
+    def tensor_product_issued(
+        self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
+    ) -> None:
+        """A product begins, by the thread of `lane` (worlds, threads): it will read elements, or write them.
+
+        mask: (worlds, 1), the worlds in which it does. kind: read or write. proxy: `async` for shared memory, `tensor`
+        for tensor memory.
+        """
+
+    def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
+        """Such a product has read or written what it does."""
+
     # ---- synchronization
 
     def barrier(self, mask: Mask) -> None:
@@ -196,11 +211,17 @@ class Observer:
     def async_product(self, place: Place, begins: bool) -> None:
         """An asynchronous product is about to be added to a place, or has been."""
 
+    def tensor_product(self, begins: bool) -> None:
+        """A product is about to be added to tensor memory, or has been."""
+
     def operation_begun(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
 
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
+
+    def products_committed(self, key: object, mask: Mask) -> None:
+        """All TENSOR_PRODUCTS until now complete a phase of an mbarrier, for active threads."""
 
     def wait_uncommitted(self, mask: Mask) -> None:
         """Active threads wait for groups of copies, and those that they have begun are in none yet."""

@@ -57,6 +57,8 @@ class Machine:
             step = program.step(self.function.body)
             try:
                 step.run(Frame(dict(program.parameters), len(self.worlds), state.threads))
+                for look in state.endings:
+                    look()
             except Illegal as illegal:
                 illegal.stmt = illegal.stmt or state.at
                 raise
@@ -75,6 +77,7 @@ class Machine:
         """After the run, drop what only a running kernel needs: memory of its blocks, and what handlers have kept."""
         self.state.memory = {root: found for root, found in self.state.memory.items() if isinstance(found, Pages)}
         self.state.shared.clear()
+        self.state.endings.clear()
 
     def pages(self, name: str) -> Pages:
         """The global tensor of a parameter. Raises KeyError where the kernel has none of that name."""

@@ -18,6 +18,7 @@ class Completion(Enum):
     BULK_GROUP = "bulk group"
     WGMMA_GROUP = "wgmma group"
     MBARRIER = "mbarrier"
+    TENSOR_COMMIT = "tcgen05.commit"
 
 
 class Proxy(Enum):
@@ -44,6 +45,7 @@ class Fence(Enum):
     PROXY = "proxy"  # those of the generic proxy before those of the async proxy
     MBARRIER_INIT = "mbarrier init"  # the making of mbarriers before their use by the async proxy
     REGISTERS = "registers"  # those of a warpgroup's registers before wgmma
+    TENSOR_MEMORY = "tensor memory"  # those of tensor memory around a synchronization of threads
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tlcheck.signatures import (
     mbarriers,
     mfma,
     mma,
+    tcgen05,
     wgmma,
     wide_accesses,
 )
@@ -39,6 +40,9 @@ FAMILIES: tuple[Family, ...] = (
     mfma.TRANSPOSED,
     wgmma.FAMILY,
     wgmma.DESCRIPTORS,
+    wgmma.DESCRIPTOR_OFFSETS,
+    tcgen05.FAMILY,
+    tcgen05.DESCRIPTORS,
     exchanges.SHUFFLES,
     exchanges.VOTES,
     exchanges.ELECTIONS,

@@ -42,7 +42,14 @@ DESCRIPTORS = Family(
     "PTX 9.7.15.5.1",
     {
         "initialize_wgmma_descriptor": Signature(writes=(Address(0),)),
-        "increase_descriptor_offset": Signature(updates=(Address(0),)),
     },
     needs="wgmma",
 )
+
+DESCRIPTOR_OFFSETS = Family(
+    "matrix descriptor's start",
+    "PTX 9.7.15.5.1, 9.7.16.4.1",
+    {"increase_descriptor_offset": Signature(updates=(Address(0),))},
+    needs="cp.async.bulk",
+)
+"""A descriptor of wgmma or of tcgen05: the start is the same bits of both."""

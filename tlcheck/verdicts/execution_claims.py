@@ -240,7 +240,8 @@ class _Claims:
         return name, Accesses(race.index, self._act(race.first, race.buffer), self._act(race.second, race.buffer))
 
     def _act(self, access: Access, buffer: str) -> Act:
-        what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
+        by = {"async": " by the async proxy", "tensor": " by the tensor core"}
+        what = access.kind + by.get(access.proxy, "")
         if access.thread <= SEVERAL:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
         used = line_of_use(self._source, buffer, access.kind != "read")

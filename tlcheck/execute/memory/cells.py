@@ -144,6 +144,14 @@ class Cells:
         else:
             np.copyto(self.data, self._new(reason), where=mask)
 
+    def lose(self, where: Array) -> None:
+        """Make the cells at indices into `flat` poison."""
+        self._alike.forget()
+        if self.tags is not None:
+            self.tags[where] = 0
+        else:
+            self.flat[where] = np.broadcast_to(self._new(0), self.data.shape[1:]).reshape(-1)[where % self.stride]
+
     def _new(self, reason: int) -> Array:
         """What memory of one type holds that nothing has written."""
         found = nothing_in(self.kinds[0], self.seeds, reason)

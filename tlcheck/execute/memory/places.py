@@ -52,9 +52,11 @@ class Place:
 
         arrange: gives each lane elements that other lanes point to, see ldmatrix. `aligned`: set to the bytes that the
         address of the first element has to be a multiple of. `run`: set to how many elements each follow one another
-        along the last dimension. `unseen`: what claims call the buffer, until a lane accesses it.
+        along the last dimension. `unseen`: what claims call the buffer, until a lane accesses it. `lanes`: of tensor
+        memory, whose columns follow one another in each; 0 for other memory.
         """
         self.aligned = self.run = 1
+        self.lanes = 0
         self.unseen = ""
         self.name, self.kind, self.state = name, kind, state
         self.root = root

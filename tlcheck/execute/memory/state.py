@@ -62,7 +62,7 @@ class RunState:
 
     Where all iterations of a loop run at once, each is a world of its own (`repeated`). each: the worlds without them.
     axes: of `worlds`, the iterations, then the worlds. fixed: the loops' variables in each world. sums: by allocation,
-    iterations to add up, of so many worlds.
+    iterations to add up, of so many worlds. endings: what is looked at when the kernel has come to its end.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class RunState:
         self.spent = self._timed = 0  # statements; those at which time was looked at
         self.overflowed = False
         self.shared: dict[str, object] = {}
+        self.endings: list[Callable[[], None]] = []
         self.reasons: list[str] = ["never written"]
         self._bytes = 0
         self._noise = np.random.default_rng((options.jitter + 1) // 2)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.events import COPIES, PRODUCTS, Operation
+from tlcheck.execute.events import COPIES, PRODUCTS, TENSOR_PRODUCTS, Operation
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
@@ -203,6 +203,7 @@ class Author(HappensBefore):
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
         self._part = 1  # of the epoch
+        self._adding = False  # whether a product is being added to tensor memory
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
@@ -258,6 +259,14 @@ class Author(HappensBefore):
             self._products = [root for root in self._products if root != place.root]
         else:
             self._products.append(place.root)
+
+    def tensor_product(self, begins: bool) -> None:
+        """A product is about to be added to tensor memory, or has been: also to what another one is adding there."""
+        self._adding = begins
+
+    def products_committed(self, key: object, mask: Mask) -> None:
+        """An mbarrier will be complete when all products are that have begun until now."""
+        self._unwaited.commit(key, self.phases(key).copy())
 
     def operation_begun(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
@@ -500,9 +509,10 @@ class Author(HappensBefore):
             self._unwaited_for(self.unready, place, touched, 0, kind)
         if landing is not None and landing[touched.cell].any():
             self._unwaited_for(self.early, place, touched, int(np.argmax(landing[touched.cell])), kind)
-        met = self._unwaited.meets(place.root, touched, kind != "read")
+        met = self._unwaited.meets(place.root, touched, kind != "read", self._adding)
         if met:
-            self._unwaited_for(self.unready if met == PRODUCTS else self.early, place, touched, 0, kind)
+            lines = self.unready if met in (PRODUCTS, TENSOR_PRODUCTS) else self.early
+            self._unwaited_for(lines, place, touched, 0, kind)
 
     def _unwaited_for(self, lines: dict[str, Clash], place: Place, touched: AccessedCells, at: int, kind: str) -> None:
         """Note an access while something is under way that nobody has waited for. at: which of the cells shows it."""

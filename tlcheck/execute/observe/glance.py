@@ -140,6 +140,16 @@ class Glance(HappensBefore):
         if isinstance(place.memory, Cells):
             self._access("landed", self._land, place, position, mask)
 
+    def tensor_product_issued(
+        self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
+    ) -> None:
+        """A product begins; see `Watch.tensor_product_issued`."""
+        self._access("product", self._begin_product, place, position, mask, kind, proxy, whole=True, lane=lane)
+
+    def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
+        """Such a product has read or written what it does."""
+        self._access("landed", self._land, place, position, mask, whole=True, lane=lane)
+
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         self._access("proxy", self._check_fence, place, position, mask)
@@ -185,6 +195,19 @@ class Glance(HappensBefore):
         cells = access.cells
         self._check("write", access, self.now(cells))
         access.shadow.writes.record_by(cells, cells.warp, cells.thread, PENDING)
+
+    def _begin_product(self, access: UnitAccess, kind: str, proxy: str) -> None:
+        cells, writes = access.cells, access.shadow.writes
+        own = writes.is_pending(cells) if kind == "write" else np.False_
+        for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
+            wrong = unordered.any(axis=0) & ~(own & (last is writes))
+            access.shadow.suspect(cells.cell[wrong])
+        if proxy == "async":
+            self._check_fence(access)
+        if kind == "write":
+            writes.record_by(cells, cells.warp, cells.thread, PENDING)
+        else:
+            access.shadow.record("read", cells, PENDING)
 
     def _land(self, access: UnitAccess) -> None:
         access.shadow.land(access.cells, self.now(access.cells))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.execute.events import Operation
+from tlcheck.execute.events import TENSOR_PRODUCTS, Operation
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
@@ -20,13 +20,20 @@ from tlcheck.execute.observe.accesses import AccessedCells
 
 @dataclass(eq=False)
 class _Begun:
-    """An operation with the worlds in which it may still read and write, (worlds,), and how many phases of its mbarrier
-    had ended when it began."""
+    """An operation with the worlds in which it may still read and write, (worlds,).
+
+    goals: the mbarriers that it completes, with how many phases of each had ended when it began to.
+    """
 
     operation: Operation
     reading: Mask
     writing: Mask
-    phase: Array | None
+    goals: list[tuple[object, Array]]
+
+    def is_over(self, key: object, phase: Array) -> Mask | None:
+        """The worlds in which an mbarrier of which so many phases have ended says so; None where it says nothing."""
+        found = [np.asarray(phase > before) for goal, before in self.goals if goal == key]
+        return np.logical_or.reduce(found) if found else None
 
     def end(self, worlds: Mask, reads: bool) -> None:
         """It is over in these worlds. reads: as far as it reads."""
@@ -48,8 +55,15 @@ class Unwaited:
         if operation.worlds is not None:
             worlds = np.asarray(worlds & operation.worlds)
         self._count += 1
-        self._open[self._count] = _Begun(operation, worlds, worlds, phase)
+        goals = [] if phase is None else [(operation.key, phase)]
+        self._open[self._count] = _Begun(operation, worlds, worlds, goals)
         return self._count
+
+    def commit(self, key: object, phase: Array) -> None:
+        """Products into tensor memory complete an mbarrier too, of which so many phases have ended."""
+        for begun in self._open.values():
+            if begun.operation.kind == TENSOR_PRODUCTS:
+                begun.goals.append((key, phase))
 
     def holds(self, number: int, place: Place, cell: Array, writes: bool) -> None:
         """It reads or writes these cells."""
@@ -63,8 +77,10 @@ class Unwaited:
         """Whether one that is open may use an allocation."""
         return bool(self._open) and ((root, True) in self._last or (root, False) in self._last)
 
-    def meets(self, root: int, touched: AccessedCells, writes: bool) -> str:
-        """The kind of an operation that an access races with; empty for none. writes: whether it does."""
+    def meets(self, root: int, touched: AccessedCells, writes: bool, adds: bool = False) -> str:
+        """The kind of an operation that an access races with; empty for none. writes: whether it does. adds: it is a
+        product's, which those before it do not race with.
+        """
         for written in (True, False) if writes else (True,):
             of_cells = self._last.get((root, written))
             if of_cells is None:
@@ -73,7 +89,7 @@ class Unwaited:
             numbers = of_cells[touched.cell[known]]
             for number in np.unique(numbers[numbers > 0]).tolist():
                 begun = self._open.get(number)
-                if begun is None:
+                if begun is None or (adds and begun.operation.kind == TENSOR_PRODUCTS):
                     continue
                 still = begun.writing if written else begun.reading
                 if still[touched.world[known][numbers == number]].any():
@@ -89,8 +105,9 @@ class Unwaited:
     def passed(self, key: object, worlds: Mask, phase: Array) -> None:
         """Somebody has waited for an mbarrier, of which so many phases have ended, (worlds,)."""
         for number, begun in list(self._open.items()):
-            if begun.operation.key == key and begun.phase is not None:
-                self._end(number, np.asarray(worlds & (phase > begun.phase)), reads=False)
+            over = begun.is_over(key, phase)
+            if over is not None:
+                self._end(number, np.asarray(worlds & over), reads=False)
 
     def _end(self, number: int, worlds: Mask, reads: bool) -> None:
         begun = self._open[number]

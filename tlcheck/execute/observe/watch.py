@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _COPY = "a wait for the copy"
 _WRITES = "a wait for what the copy writes (without .read)"
+_PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,6 +172,31 @@ class Watch(HappensBefore):
         if access is not None:
             access.shadow.land(access.cells, self.now(access.cells))
 
+    def tensor_product_issued(
+        self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
+    ) -> None:
+        """A product begins: what it reads or writes is over for nobody before `tensor_product_landed`.
+
+        Those of one thread write their sums one after the other.
+        """
+        access = self._access(place, position, mask, _Event(kind, proxy, origin), lane.argmax(axis=-1)[:, None])
+        if access is None:
+            return
+        cells, shadow = access.cells, access.shadow
+        self._check(access, after_write=shadow.writes.is_pending(cells) if kind == "write" else None)
+        if proxy == "async":
+            self._check_fence(access)
+        if kind == "write":
+            shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event)
+        else:
+            shadow.record("read", cells, PENDING, access.event)
+
+    def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
+        """Such a product has read or written what it does."""
+        access = self._access(place, position, mask, _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None])
+        if access is not None:
+            access.shadow.land(access.cells, self.now(access.cells))
+
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         access = self._access(place, position, mask, _Event("read", "async", origin))
@@ -252,12 +278,14 @@ class Watch(HappensBefore):
         """Report a race of the cell at an index among an access's with the last access in a row."""
         cells, is_write = access.cells, last is access.shadow.writes
         cell, world = int(cells.cell[at]), int(cells.world[at])
+        assert last.event is not None
         if not missing and last.time[row, cell] == PENDING:
-            missing = _WRITES if isinstance(access.place.memory, Pages) else _COPY
+            begun = self._events[int(last.event[row, cell])]
+            is_product = begun.kind == "read" or begun.proxy == "tensor"
+            missing = _PRODUCT if is_product else _WRITES if isinstance(access.place.memory, Pages) else _COPY
         thread = int(last.thread[row, cell])
         if thread == MANY and not is_write:
             thread = SEVERAL - row
-        assert last.event is not None
         first_world = world if last.world is None else int(last.world[row, cell])
         first = first_world, thread, int(last.event[row, cell])
         self._report(access.place, cell, first, (world, int(cells.thread[at]), access.event), missing)
@@ -275,8 +303,17 @@ class Watch(HappensBefore):
             for event, (world, thread, _) in ((first, one), (second, other))
         )
         missing = missing or (_COPY if first.proxy == "async" else "a barrier")
-        index, parameter = (offset_of(place, cell),), self.tensors.get(place.root, "")
+        index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing)
+
+
+def index_of(place: Place, cell: int) -> tuple[int, ...]:
+    """Which element of a buffer a cell is; of tensor memory its lane and column."""
+    if not place.lanes:
+        return (offset_of(place, cell),)
+    assert isinstance(place.memory, Cells)
+    column, lane = divmod(cell // place.memory.stride * place.memory.grain // 4, place.lanes)
+    return lane, column
 
 
 def offset_of(place: Place, cell: int) -> int:

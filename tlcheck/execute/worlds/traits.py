@@ -63,8 +63,8 @@ def meets_all(function: Function) -> bool:
 
 
 def has_copies(function: Function) -> bool:
-    """Whether a kernel as lowered has asynchronous copies into shared memory."""
-    copying = (Completion.CP_ASYNC_GROUP, Completion.MBARRIER)
+    """Whether a kernel as lowered has asynchronous copies into shared memory, or products into tensor memory."""
+    copying = (Completion.CP_ASYNC_GROUP, Completion.MBARRIER, Completion.TENSOR_COMMIT)
     return any(signature.asynchronous in copying for signature in _signatures(function))
 
 

@@ -167,11 +167,23 @@ def barrier(e: Expr, program: KernelProgram) -> Barrier:
         root = program.pointers.root(e.buffer.data.uid)
         name, index = f"{e.buffer.name}#{root}", program.code(e.args[0])
         return Barrier(Barriers.of(program, name), index, program.place(e.buffer, e.args))
+    if e.op == "call" and e.value == "tvm_access_ptr":
+        return _pointed(e, program)
     if e.op == "call" and e.value == "get_mbarrier":
         return Barrier(Barriers.of(program, "mbarrier"), program.code(e.args[0]))
     if e.op == "int":  # what releases up to 0.1.8 write before they have made barriers, and some kernels keep
         raise NotModelled("a bulk copy that names no mbarrier")
     raise NotModelled(f"mbarrier {e.value or e.op}")
+
+
+def _pointed(e: Expr, program: KernelProgram) -> Barrier:
+    """The barrier at an address: (type, pointer, offset, extent, access)."""
+    pointer = e.args[1]
+    declared = program.pointers.declared(pointer)
+    if declared is None or not declared.scope.endswith("barrier"):
+        raise NotModelled("mbarrier tvm_access_ptr")
+    name = f"{declared.name}#{program.pointers.root(pointer.uid)}"
+    return Barrier(Barriers.of(program, name), program.code(e.args[2]), program.pointer(e))
 
 
 @call("ptx_init_barrier_thread_count")

@@ -1,11 +1,13 @@
-"""The descriptors by which wgmma reads matrices in shared memory: start, byte offsets (LBO, SBO), swizzle.
+"""The descriptors by which wgmma and tcgen05.mma read matrices in shared memory: start, offsets (LBO, SBO), swizzle.
 
-PTX 9.7.15.5.1, "Matrix Descriptor Format". Where elements are: "Strides" there, and the canonical layouts of CUTE
-(cute/arch/mma_sm90_desc.hpp).
+PTX 9.7.15.5.1, "Matrix Descriptor Format", and 9.7.16.4.1, "Shared memory descriptor": the bits of the layout differ,
+which stand here as those of wgmma. Where elements are: "Strides" there, and the canonical layouts of CUTE
+(cute/arch/mma_sm90_desc.hpp, mma_sm100_desc.hpp).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +15,11 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.descriptors import swizzled
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
@@ -72,9 +75,19 @@ def decode(word: int) -> MatrixDescriptor:
 
 @call("initialize_wgmma_descriptor")
 def initialize(e: Expr, program: KernelProgram) -> Run:
-    """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
-    target, address = program.pointer(e.args[0]), program.pointer(e.args[1])
+    """(descriptor, address, layout, LBO, SBO in 16 bytes)."""
     layout, lbo, sbo = (program.code(a) for a in e.args[2:5])
+    return describing(e, lambda code: _SPANS[code], layout, lbo, sbo, program)
+
+
+def describing(
+    e: Expr, span_of: Callable[[int], int], layout: Code, lbo: Code, sbo: Code, program: KernelProgram
+) -> Run:
+    """Writes a descriptor (descriptor, address, ...); the address's allocation is numbered by its pointer.
+
+    span_of: bytes of the swizzle by its code. lbo, sbo: in 16 bytes.
+    """
+    target, address = program.pointer(e.args[0]), program.pointer(e.args[1])
     known = allocations(program)
     names = [(place.root, place.name) for place in known]
     if (address.root, address.name) not in names:
@@ -83,7 +96,7 @@ def initialize(e: Expr, program: KernelProgram) -> Run:
     number = names.index((address.root, address.name))
 
     def run(frame: Frame) -> Value:
-        span = _SPANS[one_value(layout.run(frame), "the layout of a descriptor")]
+        span = span_of(one_value(layout.run(frame), "the layout of a descriptor"))
         leading, step = (one_value(c.run(frame), "an offset of a descriptor") << 4 for c in (lbo, sbo))
         empty = np.uint64(encode(MatrixDescriptor(number, 0, leading, step, span)))
         start = np.asarray(address.address(frame)).astype(np.int64) >> 4 & _FIELD
@@ -91,6 +104,24 @@ def initialize(e: Expr, program: KernelProgram) -> Run:
         return 0
 
     return run
+
+
+_TCGEN05_SPANS = {0: 0, 2: 128, 4: 64, 6: 32}  # by the layout code of a descriptor of tcgen05
+
+
+@call("initialize_tcgen05_descriptor")
+def initialize_tcgen05(e: Expr, program: KernelProgram) -> Run:
+    """(descriptor, address, LBO, SBO in 16 bytes, base offset, whether LBO is absolute, layout)."""
+    if any(a.op != "int" or a.value for a in e.args[4:6]):
+        raise NotModelled("tcgen05 descriptor with a base offset, or an absolute leading offset")
+    lbo, sbo, layout = (program.code(e.args[at]) for at in (2, 3, 6))
+
+    def span_of(code: int) -> int:
+        if code not in _TCGEN05_SPANS:
+            raise NotModelled(f"tcgen05 descriptor with the layout {code}")
+        return _TCGEN05_SPANS[code]
+
+    return describing(e, span_of, layout, lbo, sbo, program)
 
 
 def allocations(program: KernelProgram) -> list[BufferElement]:

@@ -7,8 +7,8 @@ policy, clear; in 0.1.6 the matrices are pointers and the places of their first 
 Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
 mode a sum is rounded to the accumulator's dtype: once, but where that is narrower than float32, after each step that
 the tensor cores add by themselves, 32 bytes of a row: what such an accumulator loses, it loses there. In the source a
-product is complete when the next statement runs, also T.wgmma_gemm; whether the author waits for such a one is watched
-where something differs (`authors`).
+product is complete when the next statement runs, also T.wgmma_gemm and T.tcgen05_gemm; whether the author waits for
+such a one is watched where something differs (`authors`). One into tensor memory arrives at the mbarrier that it names.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.events import PRODUCTS, Cell, Operands, Operation
+from tlcheck.execute.events import PRODUCTS, TENSOR_PRODUCTS, Cell, Operands, Operation
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
+from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
+from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, block_frame, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
 _AT_ONCE = 32  # bytes of a row that one instruction multiplies: 16 numbers of 16 bits
+_COMPLETED = 10  # the argument from which on the mbarrier stands, if there is one
 _WAIT = 15  # how many products may go on
 
 
-@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm")
+@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm")
 def gemm(e: Expr, program: KernelProgram) -> Run:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
@@ -40,23 +42,49 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
     a, b, c = (whole(_matrix(e, number, program), program) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
     clear, later, observers = program.code(e.args[9]), _is_left_to_the_author(e), program.observers
+    done, in_tensor_memory = _completed_by(e, program), c.buffer.scope == "shared.tmem"
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
+        observers.tensor_product(begins=in_tensor_memory)
         left, right = matrices(a, inner, across_a), matrices(b, inner, across_b)
         cleared = one_per_world(clear.run(frame), "clear_accum")
         observers.product(_terms(inner, (a, across_a), (b, not across_b), c), keeps=not np.any(cleared))
-        if later:
+        if later and not in_tensor_memory:
             observers.async_product(c.place, begins=True)
         for step in _steps(left.shape[-1], a.kind, c.kind, program.options.exact):
             product = multiplied(left[..., step], right[..., step, :], c.kind)
             accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
-        if later:
+        observers.tensor_product(begins=False)
+        if in_tensor_memory:
+            read = [tile.elements(inner) for tile in (a, b) if tile.buffer.scope.startswith("shared")]
+            observers.operation_begun(Operation(TENSOR_PRODUCTS, read, [c.elements(inner)]))
+        elif later:
             observers.async_product(c.place, begins=False)
             observers.operation_begun(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
+        if done is not None:
+            _complete(done, frame, program)
         return 0
 
     return run
+
+
+def _completed_by(e: Expr, program: KernelProgram) -> Barrier | None:
+    """The mbarrier that an argument names, at which the product arrives."""
+    for a in e.args[_COMPLETED:]:
+        if a.op == "load" and a.buffer is not None and a.buffer.scope.endswith("barrier"):
+            return barrier(a, program)
+    return None
+
+
+def _complete(done: Barrier, frame: Frame, program: KernelProgram) -> None:
+    """The product is complete: once in each block."""
+    named = done(block_frame(frame))
+    for number, mask in named.by_number:
+        program.observers.products_committed((done.barriers.name, number), mask)
+    release(program, done.barriers, done(frame))
+    for world, number, _, _ in named.each:
+        done.barriers.arrive(world, number, 1)
 
 
 def _steps(terms: int, of: Kind, total: Kind, exact: bool) -> list[slice]:

@@ -1,0 +1,131 @@
+"""What a tcgen05.mma multiplies: its instruction descriptor (PTX 9.7.16.4.2), and where its matrices lie in tensor
+memory (PTX 9.7.16.10.5, "Data Path Layout Organization").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tlcheck.execute.memory.values import Array, Kind, kind_of
+from tlcheck.execute.ops.thread.mma import kind_named
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.snapshot.ir import Expr
+
+_ROW_BITS = 256  # of a row of A that one instruction multiplies
+# of each kind of instruction: elements of A and B, and of the sums, by their codes
+_ELEMENTS = {
+    "f16": {0: "float16", 1: "bfloat16"},
+    "tf32": {2: "float32"},
+    "f8f6f4": {0: "float8_e4m3fn", 1: "float8_e5m2"},
+    "i8": {0: "uint8", 1: "int8"},
+}
+_SUMS = {
+    "f16": {0: "float16", 1: "float32"},
+    "tf32": {1: "float32"},
+    "f8f6f4": {0: "float16", 1: "float32"},
+    "i8": {2: "int32"},
+}
+_KIND_OF = {
+    "float16": "f16",
+    "bfloat16": "f16",
+    "float32": "tf32",
+    "float8_e4m3fn": "f8f6f4",
+    "float8_e5m2": "f8f6f4",
+    "int8": "i8",
+    "uint8": "i8",
+}
+_NOT_MODELLED = {
+    (0, 2): "a sparsity selector",
+    (2, 1): "sparse A",
+    (3, 1): "saturation",
+    (13, 2): "a negated operand",
+    (30, 2): "a shift of B",
+}
+_DESCRIPTOR = {"ptx_tcgen05_mma_ss": 7, "ptx_tcgen05_mma_ts": 7}
+_WEIGHTS_STAY = 13  # of the arguments of mma_ss: whether it is tcgen05.mma.ws
+
+
+@dataclass(frozen=True)
+class ProductForm:
+    """An instruction: shape, kinds of A, B and the sums, which operands are K-major. stays: whether it is .ws."""
+
+    m: int
+    n: int
+    k: int
+    left: Kind
+    right: Kind
+    sum: Kind
+    left_by_k: bool
+    right_by_k: bool
+    stays: bool
+
+    @property
+    def is_lawful(self) -> bool:
+        """Whether the instruction has this shape (PTX 9.7.16.2.1, tables of shapes for cta_group::1)."""
+        m, n = self.m, self.n
+        if self.stays:
+            return m in (32, 64, 128) and n in (64, 128, 256)
+        if not 8 <= n <= 256:
+            return False
+        if self.left.family in ("int", "uint"):
+            return m in (64, 128) and (n in (8, 24) or n % 16 == 0)
+        return (m == 64 and n % 8 == 0) or (m == 128 and n % 16 == 0)
+
+
+def form_of(e: Expr) -> ProductForm:
+    """The form of a call. Raises NotModelled for one that is not known."""
+    word = e.args[_DESCRIPTOR[str(e.value)]]
+    if word.op != "int" or not isinstance(word.value, int):
+        raise NotModelled(f"{e.value} with an instruction descriptor that is no constant")
+    stays = e.value == "ptx_tcgen05_mma_ss" and len(e.args) > _WEIGHTS_STAY and bool(e.args[_WEIGHTS_STAY].value)
+    named = kind_named(e.args[0])
+    kind = _KIND_OF.get(named.name)
+    if kind is None:
+        raise NotModelled(f"{e.value} of {named.name}")
+    return decode(word.value, kind, stays)
+
+
+def decode(word: int, kind: str, stays: bool = False) -> ProductForm:
+    """What the bits of an instruction descriptor say, for an instruction of a kind such as f16."""
+    for (place, width), what in _NOT_MODELLED.items():
+        if _bits(word, place, width):
+            raise NotModelled(f"tcgen05.mma with {what}")
+    try:
+        left, right = (kind_of(_ELEMENTS[kind][_bits(word, place, 3)]) for place in (7, 10))
+        total = kind_of(_SUMS[kind][_bits(word, 4, 2)])
+    except KeyError:
+        raise NotModelled(f"tcgen05.mma.kind::{kind} with the descriptor {word:#x}") from None
+    left_by_k, right_by_k = (not _bits(word, place, 1) for place in (15, 16))
+    m, n = _bits(word, 24, 5) << 4, _bits(word, 17, 6) << 3
+    return ProductForm(m, n, _ROW_BITS // left.bits, left, right, total, left_by_k, right_by_k, stays)
+
+
+def _bits(word: int, place: int, width: int) -> int:
+    return word >> place & ((1 << width) - 1)
+
+
+def refuse_other_shapes(form: ProductForm, line: int, world: int, thread: int) -> None:
+    """Raise Illegal for a shape that no instruction has."""
+    if not form.is_lawful:
+        ws = ".ws" if form.stays else ""
+        what = f"tcgen05.mma{ws} of {form.m} x {form.n} x {form.k} with A of {form.left.name}: there is no such shape"
+        raise Illegal(what, line, world, thread)
+
+
+@lru_cache(maxsize=32)
+def rows_and_columns(m: int, n: int, stays: bool) -> tuple[Array, Array]:
+    """Lane and column, from the sums' address on, of each element of an M x N matrix of sums; both (m, n).
+
+    M of 128 has a lane for each row (Layout D), M of 64 the lower half of the lanes of each warp (Layout F). With .ws,
+    M of 64 has two halves of N below one another (Layout E), M of 32 four quarters (Layout G).
+    """
+    row, column = (np.asarray(a) for a in np.broadcast_arrays(*np.ogrid[:m, :n]))
+    if m == 64 and not stays:
+        return row // 16 * 32 + row % 16, column
+    if m in (32, 64):
+        part = n * m // 128
+        return column // part * m + row, column % part
+    return row, column

@@ -1,0 +1,239 @@
+"""Tensor memory: 128 lanes of 512 columns of 32 bits for each block (PTX 9.7.16.1), and its allocation (9.7.16.7).
+
+An address has the lane in its upper 16 bits and the column in the lower ones. A warp allocates columns, all lanes of
+each; others block until there are so many. All have to be freed before the kernel ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, Mask, one_value
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
+from tlcheck.execute.ops.thread.tcgen05_forms import form_of
+from tlcheck.execute.ops.thread.warps import of_warp
+from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
+from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.targets.nvidia import WARP
+
+LANES, COLUMNS = 128, 512
+WORD = 4  # bytes of a column in one lane
+ROOT = -2  # the number of its allocation, which no pointer has
+_FEWEST = 32  # columns of an allocation: a power of two from there on
+_ZERO = Code(lambda frame: 0, frozenset(), True, True)
+
+
+@dataclass(frozen=True, eq=False)
+class WarpsOf:
+    """The warps that execute an instruction together: (worlds, warps)."""
+
+    active: Mask
+
+    def each(self) -> Iterator[tuple[int, int]]:
+        """World and warp."""
+        yield from ((int(world), int(warp)) for world, warp in np.argwhere(self.active))
+
+    @classmethod
+    def of(cls, frame: Frame, what: str) -> WarpsOf:
+        """Those of a frame. Raises NotModelled where a part of a warp is active (`.sync.aligned`)."""
+        lanes = of_warp(1, frame, WARP)
+        active = lanes.any(axis=-1)
+        if not (lanes.all(axis=-1) | ~active).all():
+            raise NotModelled(f"{what} by a part of a warp")
+        return cls(np.asarray(active))
+
+
+@dataclass(eq=False)
+class TensorMemory:
+    """The tensor memory of all worlds.
+
+    owner: the number of the allocation that each column is of, 0 for none, (worlds, columns). used: columns that have
+    been allocated before. lines: of the source, by the number of the allocation.
+    """
+
+    program: KernelProgram
+    cells: Cells
+    owner: Array = field(init=False)
+    used: Mask = field(init=False)
+    lines: list[int] = field(default_factory=lambda: [0])
+    places: dict[tuple[str, Kind], BufferElement] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        worlds = len(self.program.state.worlds)
+        self.owner, self.used = np.zeros((worlds, COLUMNS), np.int64), np.zeros((worlds, COLUMNS), np.bool_)
+
+    @classmethod
+    def of(cls, program: KernelProgram) -> TensorMemory:
+        """That of a run; made at its first use."""
+        found, state = program.state.shared.get("tensor memory"), program.state
+        if found is None:
+            cells = state.allocate(ROOT, LANES * COLUMNS * WORD, _kinds(program), 1)
+            state.memory[ROOT] = cells
+            program.observers.allocated(ROOT, cells)
+            found = state.shared["tensor memory"] = cls(program, cells)
+            state.endings.append(found._refuse_leak)
+        assert isinstance(found, cls)
+        return found
+
+    def place(self, name: str, kind: Kind) -> BufferElement:
+        """A place in it, under the name of a buffer."""
+        if (name, kind) not in self.places:
+            program = self.program
+            made = BufferElement(program.state, program.observers, name, kind, ROOT, _ZERO, [])
+            made.lanes = LANES
+            self.places[name, kind] = made
+        return self.places[name, kind]
+
+    def position(self, octets: Array, worlds: Array) -> Array:
+        """Flat positions of the elements that begin at bytes of some worlds, which broadcast to them."""
+        return np.asarray(octets // self.cells.grain * self.cells.stride + worlds)
+
+    # ---- allocation
+
+    def take(self, world: int, columns: int, lane: int) -> int:
+        """Allocate columns; the first of them, the last that are free."""
+        line = self.program.state.line
+        if not _FEWEST <= columns <= COLUMNS or columns & (columns - 1):
+            what = f"tcgen05.alloc of {columns} columns, which is no power of two from {_FEWEST} to {COLUMNS}"
+            raise Illegal(what, line, world, lane)
+        for first in range(COLUMNS - columns, -1, -_FEWEST):
+            if not self.owner[world, first : first + columns].any():
+                break
+        else:
+            if not agents_of(self.program.state).alone:
+                raise NotModelled("tcgen05.alloc that waits for columns")
+            free = int((self.owner[world] == 0).sum())
+            what = f"tcgen05.alloc waits for {columns} columns of tensor memory, of which {free} of {COLUMNS} are free"
+            raise Deadlock(what, line, world, lane, "?", self.program.state.at)
+        chosen = slice(first, first + columns)
+        if self.used[world, chosen].any():
+            self._forget(world, np.arange(first, first + columns))
+        self.owner[world, chosen], self.used[world, chosen] = len(self.lines), True
+        self.lines.append(line)
+        return first
+
+    def give(self, world: int, address: int, columns: int, lane: int) -> None:
+        """Free columns, which have to be one allocation."""
+        number = int(self.owner[world, address]) if 0 <= address < COLUMNS else 0
+        mine = np.flatnonzero(self.owner[world] == number)
+        if not number or mine[0] != address or len(mine) != columns:
+            what = f"tcgen05.dealloc of {columns} columns from {address} on, which are no allocation"
+            raise Illegal(what, self.program.state.line, world, lane)
+        self.owner[world, mine] = 0
+
+    def _forget(self, world: int, columns: Array) -> None:
+        """What a new allocation holds."""
+        octets = (columns[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
+        parts = np.arange(0, WORD, self.cells.grain)
+        self.cells.lose(self.position((octets + parts).reshape(-1), np.intp(world)))
+
+    def require(self, name: str, what: str, world: int, columns: Array, thread: int) -> None:
+        """Raise Illegal for columns that are not allocated."""
+        inside = (columns >= 0) & (columns < COLUMNS)
+        missing = columns[~(inside & (self.owner[world, np.where(inside, columns, 0)] > 0))]
+        if missing.size:
+            text = f"{what} {name} out of bounds: column {int(missing.min())} of tensor memory is not allocated"
+            raise Illegal(text, self.program.state.line, world, thread, name)
+
+    def _refuse_leak(self) -> None:
+        """All has to be freed before the kernel ends (PTX 9.7.16.7)."""
+        left = np.argwhere(self.owner)
+        if len(left):
+            world, column = (int(i) for i in left[0])
+            number = int(self.owner[world, column])
+            columns = int((self.owner[world] == number).sum())
+            raise Illegal(f"{columns} columns of tensor memory are not freed", self.lines[number], world, 0)
+
+
+def refuse_pairs(e: Expr) -> None:
+    """Raise NotModelled for an instruction of two blocks of a cluster."""
+    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
+        raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
+
+
+def name_in(e: Expr) -> str:
+    """The name of the buffer whose address an expression is made of."""
+    return next((x.buffer.name for x in postorder([e]) if x.op == "load" and x.buffer is not None), "tensor memory")
+
+
+def kind_at(pointer: Expr, program: KernelProgram) -> Kind:
+    """What an address points to."""
+    while pointer.op == "call" and pointer.value in ("address_of", "access_ptr", "handle_add_byte_offset"):
+        pointer = pointer.args[0]
+    if pointer.op == "call" and pointer.value == "tvm_access_ptr":
+        return kind_of(pointer.args[0].dtype)
+    declared = pointer.buffer if pointer.op == "load" else program.pointers.declared(pointer)
+    if declared is None:
+        raise NotModelled(f"registers {pointer.value or pointer.op}")
+    return kind_of(declared.dtype)
+
+
+@call("ptx_init_tensor_memory")
+def allocate(e: Expr, program: KernelProgram) -> Run:
+    """tcgen05.alloc (where the address is written, columns): a warp."""
+    refuse_pairs(e)
+    address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
+
+    def run(frame: Frame) -> Value:
+        columns = one_value(count.run(frame), "the number of columns of tensor memory")
+        found = np.zeros((frame.worlds, frame.lanes), address.kind.array)
+        for world, warp in WarpsOf.of(frame, "tcgen05.alloc").each():
+            found[world, warp * WARP : (warp + 1) * WARP] = memory.take(world, columns, warp * WARP)
+        address.store(frame, found)
+        return 0
+
+    return run
+
+
+@call("ptx_deallocate_tensor_memory")
+def deallocate(e: Expr, program: KernelProgram) -> Run:
+    """tcgen05.dealloc (where the address is, columns): a warp."""
+    refuse_pairs(e)
+    address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
+
+    def run(frame: Frame) -> Value:
+        columns = one_value(count.run(frame), "the number of columns of tensor memory")
+        found = np.broadcast_to(address.load(frame), (frame.worlds, frame.lanes))
+        for world, warp in WarpsOf.of(frame, "tcgen05.dealloc").each():
+            memory.give(world, int(found[world, warp * WARP]), columns, warp * WARP)
+        return 0
+
+    return run
+
+
+@call("tcgen05_before_thread_sync", "tcgen05_after_thread_sync")
+def fence(e: Expr, program: KernelProgram) -> Run:
+    """tcgen05.fence: what is ordered by the synchronization of threads after or before it. Not looked at."""
+    return lambda frame: 0
+
+
+def _kinds(program: KernelProgram) -> tuple[Kind, ...]:
+    """What tensor memory is seen as."""
+    found = dict.fromkeys(_seen(program))
+    return tuple(found) or (kind_of("float32"),)
+
+
+def _seen(program: KernelProgram) -> Iterator[Kind]:
+    for e in _calls(program.function.body):
+        if e.value in ("tcgen05_ld", "tcgen05_st"):
+            yield kind_at(e.args[-1], program)
+        elif e.value in ("ptx_tcgen05_mma_ss", "ptx_tcgen05_mma_ts"):
+            form = form_of(e)
+            yield form.sum
+            if e.value == "ptx_tcgen05_mma_ts":
+                yield form.left
+
+
+def _calls(body: Stmt) -> Iterator[Expr]:
+    for stmt in statements(body):
+        yield from (e for e in postorder(expressions(stmt)) if e.op == "call")

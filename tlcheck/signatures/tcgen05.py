@@ -1,0 +1,66 @@
+"""tcgen05: tensor memory, and products of matrices that are added to it.
+
+Tensor memory has no pointers. A place in it is a number; the allocation of a kernel is known by the word of shared
+memory that keeps that number, which stands here for the memory itself.
+"""
+
+from __future__ import annotations
+
+from tlcheck.signatures.signature import Address, Collective, Completion, Family, Fence, Proxy, Signature
+from tlcheck.snapshot.ir import Expr
+
+
+def _product(*reads: int, adds: int) -> Signature:
+    """A product of what is named by arguments, each with its offset behind it. adds: the argument of the sums."""
+    return Signature(
+        reads=tuple(Address(at, offset=at + 1) for at in reads),
+        updates=(Address(adds, offset=adds + 1),),
+        asynchronous=Completion.TENSOR_COMMIT,
+        proxy=Proxy.ASYNC,
+        collective=Collective.WARP,
+    )
+
+
+def _load(name: str, args: tuple[Expr, ...]) -> Signature:
+    """(bits, number, pack, address, columns further on[, lanes], registers)."""
+    return Signature(writes=(Address(_registers(args)),), collective=Collective.WARPGROUP)
+
+
+def _store(name: str, args: tuple[Expr, ...]) -> Signature:
+    """As `_load`; the registers are read."""
+    return Signature(reads=(Address(_registers(args)),), collective=Collective.WARPGROUP)
+
+
+def _registers(args: tuple[Expr, ...]) -> int:
+    if len(args) < 6:
+        raise IndexError
+    return len(args) - 1
+
+
+_FENCE = Signature(fence=Fence.TENSOR_MEMORY)
+
+FAMILY = Family(
+    "tcgen05",
+    "PTX 9.7.16",
+    {
+        "ptx_init_tensor_memory": Signature(writes=(Address(0),), collective=Collective.WARP),
+        "ptx_deallocate_tensor_memory": Signature(reads=(Address(0),), collective=Collective.WARP),
+        "tcgen05_ld": _load,
+        "tcgen05_st": _store,
+        "ptx_tcgen05_mma_ss": _product(1, 3, adds=5),
+        "ptx_tcgen05_mma_ts": _product(1, 3, adds=5),
+        "tcgen05_mma_arrive": Signature(
+            mbarrier=0, releases=True, commits=Completion.TENSOR_COMMIT, collective=Collective.WARP
+        ),
+        "tcgen05_before_thread_sync": _FENCE,
+        "tcgen05_after_thread_sync": _FENCE,
+    },
+    needs="tcgen05",
+)
+
+DESCRIPTORS = Family(
+    "tcgen05 matrix descriptor",
+    "PTX 9.7.16.4.1",
+    {"initialize_tcgen05_descriptor": Signature(writes=(Address(0),))},
+    needs="tcgen05",
+)
