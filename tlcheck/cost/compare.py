@@ -47,7 +47,8 @@ def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -
         if other.share >= threshold.share:
             yield from _conflicts(one, other, threshold.ratio)
             yield from _sectors(one, other, threshold.ratio)
-    if after.resident < before.resident:
+    known = bool(before.shared_bytes) == bool(after.shared_bytes)
+    if known and after.resident < before.resident:
         words = (
             f"at most {after.resident} instead of {before.resident} blocks fit on a multiprocessor, by {after.limiter}"
             f" ({before.shared_bytes:,} -> {after.shared_bytes:,} bytes of shared memory)"

@@ -188,6 +188,10 @@ def _occupancy(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     one, other = _resident(before), _resident(after)
     if one is None or other is None or other[0] >= one[0] or other[1] != "registers":
         return
+    assert before.facts is not None
+    assert after.facts is not None
+    if bool(before.facts.shared_bytes) != bool(after.facts.shared_bytes):
+        return  # of a release that does not say how much shared memory there is
     words = f"at most {other[0]} instead of {one[0]} blocks fit on a multiprocessor, by {other[1]}"
     yield Outcome("slower-risk", "occupancy", "", "fewer blocks", words, line=after.line)
 

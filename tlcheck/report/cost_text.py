@@ -60,10 +60,11 @@ def summary_in_words(cost: KernelCost) -> Iterator[str]:
         f"global memory: {_short(cost.global_bytes)}B in sectors, {_short(cost.once)}B if each tensor is moved once;"
         f" copies in flight: {cost.in_flight:,} bytes of a block"
     )
-    yield (
-        f"shared memory of a block: {cost.shared_bytes:,} bytes; at most {plural(cost.resident, 'block')} on a"
-        f" multiprocessor, by {cost.limiter}"
-    )
+    if cost.shared_bytes or not any(site.space == "shared" for site in cost.sites):
+        yield (
+            f"shared memory of a block: {cost.shared_bytes:,} bytes; at most {plural(cost.resident, 'block')} on a"
+            f" multiprocessor, by {cost.limiter}"
+        )
     if cost.flops:
         flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
         yield f"tensor cores: {flops}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.cpu.cost.kernels import cost, line_of
@@ -48,3 +50,13 @@ def test_thresholds_say_what_matters() -> None:
     assert list(risen(one, other, Threshold(share=0.9))) == []
     assert list(risen(one, other, Threshold(ratio=9))) == []
     assert len(list(risen(one, other, Threshold(ratio=7.9)))) == 2
+
+
+def test_fewer_blocks_on_a_multiprocessor_are_told_where_shared_memory_is_known() -> None:
+    few = replace(cost("product"), resident=1, shared_bytes=90_000)
+    many = replace(cost("product"), resident=3, shared_bytes=49_152)
+    (found,) = risen(many, few)
+    assert (found.kind, found.after) == ("occupancy", "fewer blocks")
+    assert "at most 1 instead of 3 blocks" in found.words
+    assert list(risen(few, many)) == []
+    assert list(risen(replace(many, shared_bytes=0), few)) == []  # a release that does not merge it in the TIR
