@@ -28,7 +28,7 @@ class LaunchRequest:
 
     grid, block: extents by axis (`x`, `y`, `z`) as far as they are known. static, dynamic: bytes of shared memory of a
     block; at least so many. is_cooperative: whether all blocks have to be resident at once.
-    line: of the kernel in its file, 0 where unknown.
+    line: of the kernel in its file, 0 where unknown. body: the kernel itself.
     """
 
     grid: Mapping[str, int] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class LaunchRequest:
     dynamic: int = 0
     is_cooperative: bool = False
     line: int = 0
+    body: Stmt | None = None
 
     @property
     def threads(self) -> int:
@@ -88,7 +89,7 @@ def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchReq
     static = sum(octets(b) for b in buffers if b.scope in _STATIC)
     dynamic = max([octets(b) for b in buffers if b.scope == "shared.dyn"], default=0)
     said = attrs.get(_DYNAMIC, "")
-    return LaunchRequest(grid, block, static, int(said) if said.isdigit() else dynamic, cooperative, line)
+    return LaunchRequest(grid, block, static, int(said) if said.isdigit() else dynamic, cooperative, line, body)
 
 
 def octets(buffer: Buffer) -> int:
@@ -117,3 +118,16 @@ def asked_by_source(function: Function) -> int:
 def _stages(loop: For) -> int:
     notes = dict(loop.annotations)
     return max([int(notes[key]) for key in _STAGES if notes.get(key, "").isdigit()], default=0)
+
+
+def registers_set(stmt: Stmt) -> int | None:
+    """The number of registers that a call of T.set_max_nreg names; None for another statement."""
+    if not isinstance(stmt, Evaluate) or name_of_call(stmt.value) != "set_max_nreg":
+        return None
+    first = next(iter(stmt.value.args), None)
+    return first.value if first is not None and isinstance(first.value, int) else None
+
+
+def sets_registers(body: Stmt) -> bool:
+    """Whether a kernel calls T.set_max_nreg."""
+    return any(registers_set(stmt) is not None for stmt in statements(body))

@@ -61,6 +61,7 @@ _INSTRUCTIONS = {
     "stmatrix": (90, _NEWEST),
     "elect": (90, _NEWEST),
     "cp.async.bulk": (90, _NEWEST),
+    "setmaxnreg": (90, _NEWEST),
     "wgmma": (90, 90),
     "tcgen05": (100, 110),
 }

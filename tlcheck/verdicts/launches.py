@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from tlcheck.cost.occupancy import resident_blocks
-from tlcheck.program.launch import LaunchRequest, asked_by_source, requests
+from tlcheck.program.launch import LaunchRequest, asked_by_source, requests, sets_registers
 from tlcheck.reasons import DEVICE, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Expr, Snapshot
@@ -22,10 +22,13 @@ from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.witness import Accesses, Act
 
 _THREADS, _GRID, _SHARED, _RESIDENT = "threads", "grid", "shared memory", "cooperative grid"
+_REGISTERS = "registers"
+_SETMAXNREG = "setmaxnreg"  # the family of instructions
 _ADVICE = {
     _THREADS: "launch at most as many threads and let each do more",
     _GRID: "make it the first axis of T.Kernel, or let each block do more",
     _SHARED: "smaller tiles, or fewer stages",
+    _REGISTERS: "let warps that need few give theirs back (T.set_max_nreg with 0), or launch fewer threads",
     _RESIDENT: "launch as many blocks as are resident at once, and let each do more (T.Persistent)",
 }
 
@@ -46,7 +49,7 @@ def with_launch(snapshot: Snapshot, claims: tuple[Claim, ...], sizes: Mapping[st
     refused = list(_refused(snapshot, sizes))
     if not refused:
         return claims
-    reason = Reason(DEVICE, "the kernel cannot be launched")
+    reason = Reason(DEVICE, "the device does not run the kernel")
     opened = [
         replace(c, verdict=UNDECIDED).because(reason) if (c.kind, c.verdict) == ("output", AGREED) else c
         for c in claims
@@ -73,6 +76,7 @@ def _refused(snapshot: Snapshot, sizes: Mapping[str, int]) -> Iterator[Claim]:
     for number, request in enumerate(requests(lowered, size_of)):
         for excess in _beyond(request, target):
             own = excess.subject in seen or (excess.subject == _SHARED and request.shared <= asked)
+            own |= excess.subject == _REGISTERS and source is not None and sets_registers(source.body)
             if excess.subject not in told:
                 told.add(excess.subject)
                 yield _claim(snapshot, excess, lines[number] if number < len(lines) else 0, own=own)
@@ -93,6 +97,7 @@ def _beyond(request: LaunchRequest, target: Target) -> Iterator[_Excess]:
             blocks = request.grid[axis]
             yield _Excess(_GRID, f"the grid has {blocks:,} blocks along {axis}, and at most {most:,} are allowed")
     yield from _memory(request, target)
+    yield from _registers(request, target)
     blocks = request.grid.get("x", 0) * request.grid.get("y", 1) * request.grid.get("z", 1)
     if request.is_cooperative and blocks and 0 < request.threads <= limits.threads:
         each, limiter = resident_blocks(target, request.threads, request.shared)
@@ -110,6 +115,24 @@ def _memory(request: LaunchRequest, target: Target) -> Iterator[_Excess]:
     elif request.static > limits.static_shared:
         what = f"a block declares {request.static:,} bytes of static {name}, and may have {limits.static_shared:,}"
         yield _Excess(_SHARED, what)
+
+
+def _registers(request: LaunchRequest, target: Target) -> Iterator[_Excess]:
+    """T.set_max_nreg, which targets with register files of warpgroups have."""
+    body, limits = request.body, target.limits
+    has_them = _SETMAXNREG in target.instructions and 0 < request.threads <= limits.threads
+    if body is None or not has_them or not sets_registers(body):
+        return
+    from tlcheck.verdicts import registers  # for proofs alone nothing of execution is imported
+
+    odd = registers.unencodable(body)
+    if odd is not None:
+        yield _Excess(_REGISTERS, f"T.set_max_nreg asks for {odd} registers: no multiple of 8 from 24 to 256")
+    asked = registers.registers_of_block(body, request.block)
+    if asked > limits.multiprocessor_registers:
+        has = f"a block has at most {limits.multiprocessor_registers:,}"
+        what = f"T.set_max_nreg asks for {asked:,} registers in a block, and {has}"
+        yield _Excess(_REGISTERS, f"{what}: a warp waits for ever")
 
 
 def _size(e: Expr, sizes: Mapping[str, int]) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text, variable
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Alloc, For, Seq, Snapshot, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Expr, For, If, Seq, Snapshot, Stmt, Store, Thread
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judging import verdicts_of
 
@@ -112,3 +112,27 @@ def test_a_cooperative_grid_is_resident_at_once() -> None:
     assert refusals(asking(1024, axis="y", blocks=265)) == []
     what = "T.sync_grid needs all 265 blocks at once, and 132 multiprocessors hold 264 (threads)"
     assert refusals(asking(1024, axis="y", blocks=265, meets=True)) == [("TLS009", "author", what)]
+
+
+def registering(threads: int, first: int, others: int, *, own: bool = True, arch: str = "sm_90") -> Snapshot:
+    """Of a block the first 128 threads ask for so many registers, and the others for so many. own: as written too."""
+    kernel = Kernel(threads=threads)
+    store = Store(kernel.tensor("B", "float32", (threads,)), (kernel.tx,), number(1))
+    asks = [Seq((call("set_max_nreg", number(n), number(1)), store)) for n in (first, others)]
+    group = Expr("floordiv", "int32", (kernel.tx, number(128)))
+    lowered = If(Expr("lt", "bool", (group, number(1))), *asks)
+    return replace(kernel.snapshot((lowered if own else store,), (lowered,)), target=arch)
+
+
+def test_registers_of_a_block() -> None:
+    assert refusals(registering(384, 24, 240)) == [], "3,072 + 61,440"
+    what = "T.set_max_nreg asks for 67,584 registers in a block, and a block has at most 65,536: a warp waits for ever"
+    assert refusals(registering(384, 48, 240)) == [("TLS009", "author", what)]
+    assert refusals(registering(384, 48, 240, own=False)) == [("TLL003", "compiler", what)]
+    assert refusals(registering(384, 48, 240, arch="sm_80")) == [], "which compiles to nothing"
+
+
+@pytest.mark.parametrize("registers", [16, 100, 264])
+def test_registers_that_the_instruction_cannot_name(registers: int) -> None:
+    what = f"T.set_max_nreg asks for {registers} registers: no multiple of 8 from 24 to 256"
+    assert refusals(registering(128, registers, 24)) == [("TLS009", "author", what)]

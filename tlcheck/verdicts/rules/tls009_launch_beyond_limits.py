@@ -3,7 +3,8 @@
 The source launches more threads in a block than the target has, a grid that is too large along an axis, or its tiles,
 with the stages of its pipelines, need more shared memory than a block may have (CUDA C++ Programming Guide, "Compute
 Capabilities"). A kernel that calls `T.sync_grid()` is launched cooperatively: all of its blocks have to be resident at
-once. The compiler or the driver refuses such a kernel.
+once. The compiler or the driver refuses such a kernel. Warps that ask with `T.set_max_nreg` for more registers than a
+block has wait for ever (PTX ISA, "setmaxnreg").
 
 The limits are those of the arch; the number of multiprocessors is that of its usual part. Where the size of the grid
 depends on symbolic shapes, tlcheck looks at it with the sizes of the case's own `inputs` only.
