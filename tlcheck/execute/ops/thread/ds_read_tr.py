@@ -28,7 +28,9 @@ def _transposed(bits: int) -> Callable[[Expr, KernelProgram], Run]:
     units = kind_of(f"uint{bits}")
 
     def handler(e: Expr, program: KernelProgram) -> Run:
-        if program.iterating or program.state.threads % _LANES:
+        if program.iterating:
+            raise NotModelled(f"{e.value} in T.Parallel")
+        if program.state.threads % _LANES:
             raise NotModelled(f"{e.value} in a block of incomplete waves")
         kind, word = program.addresses.kind(e.args[0]), kind_of(e.dtype)
         place = program.pointer(e.args[0], _OCTETS * 8 // kind.bits)
