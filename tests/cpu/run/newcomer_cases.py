@@ -573,6 +573,87 @@ def running_max(M=64, N=512):
     return main
 
 
+def counts_of_bytes():
+    @T.prim_func
+    def main(X: T.Tensor((8192,), "uint8"), H: T.Tensor((256,), "int32")):
+        with T.Kernel(4, threads=256) as bx:
+            tx = T.get_thread_binding()
+            bins = T.alloc_shared((256,), "int32")
+            T.clear(bins)
+            T.sync_threads()
+            for k in T.serial(8):
+                b = T.cast(X[bx * 2048 + k * 256 + tx], "int32")
+                bins[b] += 1
+            T.sync_threads()
+            T.atomic_add(H[tx], bins[tx])
+
+    return main
+
+
+def counts_of_a_tail():
+    @T.prim_func
+    def main(X: T.Tensor((5000,), "int32"), H: T.Tensor((64,), "int32")):
+        with T.Kernel(5, threads=128) as bx:
+            tx = T.get_thread_binding()
+            bins = T.alloc_shared((64,), "int32")
+            T.clear(bins)
+            for k in T.serial(8):
+                i = bx * 1024 + k * 128 + tx
+                if i < 5000:
+                    bins[X[i]] = bins[X[i]] + 1
+            T.sync_threads()
+            if tx < 64:
+                T.atomic_add(H[tx], bins[tx])
+
+    return main
+
+
+def counts_of_all_blocks():
+    @T.prim_func
+    def main(X: T.Tensor((65536,), "int32"), H: T.Tensor((1000,), "int32")):
+        with T.Kernel(512, threads=128) as bx:
+            tx = T.get_thread_binding()
+            H[X[bx * 128 + tx]] += 1
+
+    return main
+
+
+def counts_that_may_differ():
+    @T.prim_func
+    def main(X: T.Tensor((128,), "int32"), H: T.Tensor((1000,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            if tx < 100:
+                H[X[tx]] += 1
+
+    return main
+
+
+def scattered_sums():
+    @T.prim_func
+    def main(X: T.Tensor((4096,), "float32"), to: T.Tensor((4096,), "int32"), Y: T.Tensor((4096,), "float32")):
+        with T.Kernel(32, threads=128) as bx:
+            tx = T.get_thread_binding()
+            Y[to[bx * 128 + tx]] += X[bx * 128 + tx]
+
+    return main
+
+
+def unit_histogram_unset():
+    @T.prim_func
+    def main(X: T.Tensor((32, 1024), "float32"), H: T.Tensor((128,), "int32")):
+        with T.Kernel(32, threads=128) as row:
+            tx = T.get_thread_binding()
+            bins = T.alloc_shared((128,), "int32")
+            for k in T.serial(8):
+                b = T.min(T.cast(X[row, k * 128 + tx] * 128.0, "int32"), 127)
+                T.atomic_add(bins[b], 1)
+            T.sync_threads()
+            T.atomic_add(H[tx], bins[tx])
+
+    return main
+
+
 gemm_relu = Case(gemm_relu)
 saxpy = Case(saxpy)
 block_sum = Case(block_sum)
@@ -608,3 +689,9 @@ histogram_shared_plain = Case(histogram_shared_plain)
 histogram_unset = Case(histogram_unset)
 column_sums_stored = Case(column_sums_stored)
 running_max = Case(running_max)
+counts_of_bytes = Case(counts_of_bytes)
+counts_of_a_tail = Case(counts_of_a_tail)
+counts_of_all_blocks = Case(counts_of_all_blocks)
+counts_that_may_differ = Case(counts_that_may_differ)
+scattered_sums = Case(scattered_sums)
+unit_histogram_unset = Case(unit_histogram_unset)

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 CASES = Path(__file__).with_name("newcomer_cases.py")
 RIGHT = ("gemm_relu", "saxpy", "block_sum", "histogram", "transpose", "rmsnorm", "conv_row", "shuffle_sum", "embedding")
+OPEN = ("counts_that_may_differ", "scattered_sums")  # of races that other inputs may not have
 WARNED = {"gemm_swapped": "TLS008"}  # a swapped index, of which the output is not written in full
 MISTAKES = {  # rule and statement
     "gemm_uncleared": ("TLS003", "T.gemm(A_shared, B_shared, C_local)"),
@@ -38,6 +39,10 @@ MISTAKES = {  # rule and statement
     "histogram_shared_plain": ("TLS001", "bins[b] = bins[b] + 1"),
     "histogram_unset": ("TLS003", "T.atomic_add(H[tx], bins[tx])"),
     "column_sums_stored": ("TLS001", "T.copy(s, S[0])"),
+    "counts_of_bytes": ("TLS001", "bins[b] += 1"),
+    "counts_of_a_tail": ("TLS001", "bins[X[i]] = bins[X[i]] + 1"),
+    "counts_of_all_blocks": ("TLS001", "H[X[bx * 128 + tx]] += 1"),
+    "unit_histogram_unset": ("TLS003", "T.atomic_add(H[tx], bins[tx])"),
     "running_max": ("TLS003", "total[i] = total[i] + part[i]"),
 }
 
@@ -65,3 +70,11 @@ def test_a_mistake_is_the_only_finding_and_has_its_line(checked: dict[str, Any],
 def test_what_may_be_meant_is_a_warning(checked: dict[str, Any], case: str) -> None:
     (claim,) = [claim for claim in checked[case]["claims"] if claim["verdict"] == "refuted"]
     assert (claim["finding"]["rule"], claim["excuse"]["kind"]) == (WARNED[case], "warning")
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_what_hangs_on_drawn_indices_is_undecided_once(checked: dict[str, Any], case: str) -> None:
+    claims = [claim for claim in checked[case]["claims"] if claim["verdict"] != "agreed"]
+    assert {claim["verdict"] for claim in claims} == {"undecided"}
+    assert len({claim["reason"] for claim in claims}) == 1
+    assert {claim["code"] for claim in claims} == {"U018"}

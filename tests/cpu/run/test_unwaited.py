@@ -68,9 +68,9 @@ def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     assert raced(checked[case]["claims"]) == [(buffer, line)]
     claims = explained(checked[case]["claims"])
     undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
-    reason = f"as written, {who} race for {buffer}{{}} (line {line}): the author's own"
-    ordered = {buffer: reason.format(" as well")} if buffer in undecided else {}
-    assert undecided == ordered | dict.fromkeys(outputs, reason.format(""))
+    reason = f"{who} race for {buffer} (line {line}) in the source"
+    ordered = {buffer: reason} if buffer in undecided else {}
+    assert undecided == ordered | dict.fromkeys(outputs, reason)
     assert {claim["verdict"] for claim in claims} <= {"agreed", "undecided"}
 
 

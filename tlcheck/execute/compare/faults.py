@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import Access, Contest
@@ -23,13 +25,15 @@ from tlcheck.program.atomics import is_atomic
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
-from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import expressions, statements
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
 STRAY, UNWRITTEN = "source-stray", "source-unwritten"
-_ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case to decide it"
+_ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case"
+_BLOCK = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+_MOST_COUNTED = 1 << 20  # repetitions of a statement whose conditions are looked at
 _SYNCED = "statements that only T.sync_threads orders"
 
 
@@ -75,7 +79,7 @@ class Faults:
         index = self._index(found, clash.index)
         certain = self._is_certain(clash.first, clash.second, found)
         first, second = (clash.first, clash.second) if clash.first is not None else (clash.second, None)
-        words = frozenset((contest.words(buffer), contest.words(f"{name} as well"), contest.words(f"{buffer} as well")))
+        words = frozenset((contest.words(buffer), contest.words(name)))
         open_to = "" if certain else _ON_DRAWN
         if contest.wait is not None:
             early = f"line {clash.line}" if clash.line else "a later statement"
@@ -193,14 +197,17 @@ class Faults:
             touching = [] if buffer is None else list(_touching(self._function, buffer))
             return bool(touching) and all(self._steering.is_fixed(stmt) for stmt in touching)
         stmts = [first.origin.stmt, second.origin.stmt]
-        return all(self._steering.is_fixed(stmt) for stmt in stmts) or self._must_collide(*stmts)
+        return all(self._steering.is_fixed(stmt) for stmt in stmts) or self._must_collide(
+            *stmts, block=second.block if first.block == second.block else None
+        )
 
-    def _must_collide(self, one: Stmt | None, other: Stmt | None) -> bool:
-        """Whether all threads of a block change elements of a buffer that has fewer, wherever their indices lead."""
+    def _must_collide(self, one: Stmt | None, other: Stmt | None, *, block: tuple[int, int, int] | None) -> bool:
+        """Whether a statement counts more often than its buffer has elements, wherever its indices lead.
+
+        A count is a constant that is added to or taken from an element, in place. Two threads that never meet would
+        need inputs that send every repetition of an element to one thread.
+        """
         if one is not other or not isinstance(one, Store) or not self._steering.runs_always(one):
-            return False
-        around = self._steering.around(one)
-        if any(isinstance(s, (If, While)) or (isinstance(s, For) and s.kind == "parallel") for s in around):
             return False
         value, step = one.value, one.value.args[1] if len(one.value.args) == 2 else None
         if value.op not in ("add", "sub") or step is None or step.op not in ("int", "float") or not step.value:
@@ -210,8 +217,48 @@ class Faults:
             return False
         with suppress(NotModelled):
             elements = prod(int(evaluated(e, {})) for e in one.buffer.shape)
-            return elements < self._threads and all(map(_are_equal, read.args, one.indices))
+            repeated = map(_are_equal, read.args, one.indices)
+            return all(repeated) and elements < self._repetitions(self._steering.around(one), block)
         return False
+
+    def _repetitions(self, around: Sequence[Stmt], block: tuple[int, int, int] | None) -> int:
+        """How often a block, or the grid (None), runs what stands in these statements; 0 where that is not known.
+
+        A loop whose iterations T.sync_threads orders counts once, and the threads of T.Parallel are its iterations.
+        Raises NotModelled.
+        """
+        parallel = any(isinstance(stmt, For) and stmt.kind == "parallel" for stmt in around)
+        ordered = {loop for barrier in barriers_of(self._function) for loop in self._steering.around(barrier)}
+        ranges = {"": range(1 if parallel else self._threads)}
+        values: dict[str, Any] = {}
+        conditions: list[Expr] = []
+        for stmt in around:
+            if isinstance(stmt, While) or (isinstance(stmt, If) and stmt.orelse is not None):
+                return 0
+            if isinstance(stmt, If):
+                conditions.append(stmt.condition)
+            elif isinstance(stmt, Thread) and stmt.tag in _BLOCK:
+                if block is None:
+                    ranges[str(stmt.var.value)] = range(int(evaluated(stmt.extent, {})))
+                else:
+                    values[str(stmt.var.value)] = block[_BLOCK.index(stmt.tag)]
+            elif isinstance(stmt, For):
+                start = int(evaluated(stmt.start, {}))
+                extent = 1 if stmt in ordered else int(evaluated(stmt.extent, {}))
+                ranges[str(stmt.var.value)] = range(start, start + extent)
+        count = prod(map(len, ranges.values()))
+        if not conditions or count > _MOST_COUNTED:
+            return 0 if conditions else count
+        values |= zip(ranges, (axis.reshape(-1) for axis in np.meshgrid(*ranges.values())), strict=True)
+        for stmt in statements(self._function.body):
+            if isinstance(stmt, Bind):
+                with suppress(NotModelled):
+                    first = stmt.value.value == "launch_thread_idx" and stmt.value.args[0].value == 0
+                    values[str(stmt.var.value)] = values[""] if first else evaluated(stmt.value, values)
+        held = np.ones(count, bool)
+        for condition in conditions:
+            held &= np.asarray(evaluated(condition, values), bool)
+        return int(held.sum())
 
     def _divergent(self, stmt: Stmt | None) -> Stmt | None:
         """The T.sync_threads that not all threads of a block reach; the first in a branch."""

@@ -74,7 +74,7 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
         contest = next(filter(None, (author.contest(race) for author in authors())), None)
         if contest is not None:
             contested.append((race, contest))
-            ordered[name] = contest.words("it" if contest.atomics else f"{race.buffer} as well")
+            ordered[name] = contest.words("it" if contest.atomics else race.buffer)
         elif race.across and ordering:
             ordered[name] = Reason(ATOMICS_ORDER, "blocks access it that atomics may order")
         else:

@@ -9,7 +9,7 @@ from tlcheck.reasons import ATOMICS_ORDER, SOURCE_RACE, Reason
 from tlcheck.snapshot.ir import Stmt
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
-RACING = "the author's own"
+RACING = "in the source"
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
 
 
@@ -79,8 +79,8 @@ class Contest:
     wait: Stmt | None = field(default=None, compare=False)
 
     def words(self, what: str) -> Reason:
-        """`as written, blocks race for C (line 7): the author's own`."""
+        """`blocks race for C (line 7) in the source`."""
         where = f" (line {self.line})" if self.line else ""
         if self.atomics:
             return Reason(ATOMICS_ORDER, f"blocks access {what}{where} that atomics may order")
-        return Reason(SOURCE_RACE, f"as written, {self.who} race for {what}{where}: {RACING}")
+        return Reason(SOURCE_RACE, f"{self.who} race for {what}{where} {RACING}")

@@ -20,6 +20,7 @@ from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
 _DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
+_UNIT = Draw(8, gaps=False, unit=True)  # tried last, of a kernel that reads floats
 
 
 class Arguments:
@@ -53,7 +54,9 @@ class Arguments:
             with suppress(NotModelled):
                 found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
         ranges = tuple(found)
-        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
+        floats = any(kind_of(b.dtype).is_float for b in self._function.buffers)
+        draws = (*_DRAWS, _UNIT) if floats else _DRAWS
+        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in draws))
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)

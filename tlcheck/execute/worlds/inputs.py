@@ -38,6 +38,7 @@ class Draw:
     loop whose length is read from memory has no step in the first block, or in all.
     ranges: what the integers of a tensor are below in any case, since they are indices.
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
+    unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     """
 
     below: int = 8
@@ -45,6 +46,7 @@ class Draw:
     gaps: bool = True
     ranges: tuple[tuple[str, int], ...] = ()
     sparse: bool = False
+    unit: bool = False
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
@@ -229,6 +231,9 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
 
     def elements(seed: int, numbers: Array) -> Array | None:
         found = _drawn(kind, seed, key(seed), numbers, draw.limit(name, seed))
+        if draw.unit and kind.is_float:
+            found = np.asarray(rounded(found % (_EXACT + 1) / (_EXACT + 1) if seed == 0 else np.abs(found), kind))
+            found = np.where(found < 1, found, 0.0)  # what a narrow type rounds to 1
         if draw.sparse:
             found = np.where(_kept(key(seed), numbers), found, found.dtype.type(0))
         if draw.gaps and not seed and lengths:

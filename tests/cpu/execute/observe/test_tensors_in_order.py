@@ -82,7 +82,7 @@ def test_threads_that_are_written_without_a_barrier_are_the_authors() -> None:
     copy = Copy(32)
     execution = found(copy, (copy.write, copy.read), (copy.write, copy.read))
     assert not execution.races
-    assert "the author's own" in execution.ordered["G"]
+    assert "in the source" in execution.ordered["G"]
 
 
 def test_a_barrier_of_the_author_that_is_gone_is_not_the_authors_fault() -> None:
@@ -100,7 +100,7 @@ def test_one_value_from_all_threads_is_no_race_and_different_ones_are() -> None:
     assert race.missing == "agreement on the value"
     written_so = execute(kernel.snapshot((own,), (own,)))
     assert not written_so.races
-    assert "the author's own" in written_so.ordered["C"]
+    assert "in the source" in written_so.ordered["C"]
 
 
 def test_blocks_are_ordered_by_nothing() -> None:
@@ -228,8 +228,8 @@ def test_an_asynchronous_copy_that_the_author_does_not_wait_for_is_the_authors()
     )
     forgotten = execute(kernel.snapshot((begun, call("copy", region(tile), region(b))), lowered))
     assert not forgotten.races
-    assert forgotten.ordered["s"] == "as written, asynchronous copies race for s as well: the author's own"
-    assert forgotten.outputs[-1].reason.startswith("as written, asynchronous copies race for s")
+    assert forgotten.ordered["s"] == "asynchronous copies race for s in the source"
+    assert forgotten.outputs[-1].reason.startswith("asynchronous copies race for s")
     lost = execute(kernel.snapshot((begun, wait, call("copy", region(tile), region(b))), lowered))
     assert [race.missing for race in lost.races] == ["a wait for the copy"]
     assert lost.outputs[-1].verdict == "refuted"
@@ -251,9 +251,6 @@ def test_code_for_threads_and_a_parallel_loop_take_the_authors_barrier() -> None
     copy = Copy(32)
     mixed = found(copy, (copy.write, copy.tiles[1]), (copy.write, copy.read))
     assert not mixed.races
-    assert (
-        mixed.ordered["G"]
-        == "as written, statements that only T.sync_threads orders race for G as well: the author's own"
-    )
+    assert mixed.ordered["G"] == "statements that only T.sync_threads orders race for G in the source"
     (race,) = found(copy, (copy.write, SYNC, copy.tiles[1]), (copy.write, copy.read)).races
     assert race.buffer == "G"

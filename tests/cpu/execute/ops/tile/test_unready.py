@@ -11,7 +11,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Evaluate
 
 WAIT = call("wait_wgmma", number(0))
-OWN = "as written, asynchronous products race for C_s: the author's own"
+OWN = "asynchronous products race for C_s in the source"
 
 
 def products(kernel: Kernel, count: int, waited: int | None) -> list[Evaluate]:
