@@ -25,6 +25,7 @@ from tlcheck.snapshot.ir import Expr
 
 FAMILIES: tuple[Family, ...] = (
     wide_accesses.FAMILY,
+    wide_accesses.BULK,
     atomics.FAMILY,
     cp_async.FAMILY,
     bulk_copies.FAMILY,

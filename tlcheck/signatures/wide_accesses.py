@@ -16,3 +16,5 @@ FAMILY = Family(
         **{f"sts{bits}": _STORE for bits in (32, 64, 128)},
     },
 )
+
+BULK = Family("st.bulk", "PTX 9.7.9.14", {"ptx_st_bulk_shared": _STORE}, needs="st.bulk")

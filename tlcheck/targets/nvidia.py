@@ -64,6 +64,7 @@ _INSTRUCTIONS = {
     "setmaxnreg": (90, _NEWEST),
     "wgmma": (90, 90),
     "tcgen05": (100, 110),
+    "st.bulk": (100, _NEWEST),
 }
 _COMPILED_AS = {90: "a", 100: "a", 120: "a"}  # bulk tensor copies and wgmma exist there only
 

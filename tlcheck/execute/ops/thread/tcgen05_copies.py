@@ -19,7 +19,7 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf, kind_at, name_in
+from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf, address, kind_at, name_in
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
@@ -133,7 +133,7 @@ class _Copy:
         registers = program.pointer(e.args[-1], found.element)
         what = "tcgen05.ld of" if e.value == "tcgen05_ld" else "tcgen05.st to"
         place = memory.place(name, kind)
-        return cls(name, what, memory, place, registers, program.code(e.args[3]), program.code(e.args[4]), found)
+        return cls(name, what, memory, place, registers, address(e.args[3], program), program.code(e.args[4]), found)
 
     def position(self, frame: Frame) -> Array:
         """Flat positions of all elements, (elements, worlds, threads)."""

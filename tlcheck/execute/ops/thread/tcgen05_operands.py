@@ -20,7 +20,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, rows_and_columns
-from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf
+from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf, base
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -149,8 +149,9 @@ def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, 
 
 def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram, sums: bool) -> Named:
     """The sums, or A, in tensor memory: argument `at` keeps an address, the next one is added to it."""
-    base, further, memory = program.pointer(e.args[at]), program.code(e.args[at + 1]), TensorMemory.of(program)
-    kind, name, whole = form.sum if sums else form.left, base.name, len(program.state.worlds)
+    first, further, memory = base(e.args[at], program), program.code(e.args[at + 1]), TensorMemory.of(program)
+    kind, name = form.sum if sums else form.left, str(e.args[at].value)
+    whole = len(program.state.worlds)
     lane, column = rows_and_columns(form.m, form.n if sums else form.k, form.stays)
     if not sums and (form.stays or kind.bits < 8):
         raise NotModelled(f"{e.value} of {kind.name} in tensor memory")
@@ -158,7 +159,7 @@ def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram
     high = int(lane.max())
 
     def word(frame: Frame) -> Value:
-        return np.asarray(base.load(frame)).astype(np.int64) + np.asarray(further.run(frame)).astype(np.int64)
+        return np.asarray(first(frame)).astype(np.int64) + np.asarray(further.run(frame)).astype(np.int64)
 
     def make(word: int, worlds: Array) -> Matrix:
         first_lane, first_column = word >> 16, word & 0xFFFF

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tlcheck.execute.compile.addresses import constant, joined
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
@@ -22,7 +23,7 @@ from tlcheck.execute.ops.thread.tcgen05_forms import form_of
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
-from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.targets.nvidia import WARP
 
@@ -30,7 +31,7 @@ LANES, COLUMNS = 128, 512
 WORD = 4  # bytes of a column in one lane
 ROOT = -2  # the number of its allocation, which no pointer has
 _FEWEST = 32  # columns of an allocation: a power of two from there on
-_ZERO = Code(lambda frame: 0, frozenset(), True, True)
+_SCOPE = "shared.tmem"  # of buffers before LowerSharedTmem
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,8 @@ class TensorMemory:
     """The tensor memory of all worlds.
 
     owner: the number of the allocation that each column is of, 0 for none, (worlds, columns). used: columns that have
-    been allocated before. lines: of the source, by the number of the allocation.
+    been allocated before. lines: of the source, by the number of the allocation. buffers: first columns of those that
+    no instruction allocates yet, before LowerSharedTmem, by the uid of their pointer.
     """
 
     program: KernelProgram
@@ -66,6 +68,7 @@ class TensorMemory:
     owner: Array = field(init=False)
     used: Mask = field(init=False)
     lines: list[int] = field(default_factory=lambda: [0])
+    buffers: dict[int, int] = field(default_factory=dict)
     places: dict[tuple[str, Kind], BufferElement] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class TensorMemory:
         """A place in it, under the name of a buffer."""
         if (name, kind) not in self.places:
             program = self.program
-            made = BufferElement(program.state, program.observers, name, kind, ROOT, _ZERO, [])
+            made = BufferElement(program.state, program.observers, name, kind, ROOT, constant(0), [])
             made.lanes = LANES
             self.places[name, kind] = made
         return self.places[name, kind]
@@ -131,6 +134,16 @@ class TensorMemory:
             raise Illegal(what, self.program.state.line, world, lane)
         self.owner[world, mine] = 0
 
+    def declared(self, buffer: Buffer) -> int:
+        """The first column of a buffer that no instruction allocates yet."""
+        uid = buffer.data.uid
+        if uid not in self.buffers:
+            bits = int(buffer.shape[-1].value or 0) * kind_of(buffer.dtype).bits
+            columns = max(_FEWEST, 1 << (-(-bits // (8 * WORD)) - 1).bit_length())
+            found = {self.take(world, columns, 0) for world in range(len(self.owner))}
+            self.buffers[uid] = found.pop()
+        return self.buffers[uid]
+
     def _forget(self, world: int, columns: Array) -> None:
         """What a new allocation holds."""
         octets = (columns[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
@@ -147,7 +160,7 @@ class TensorMemory:
 
     def _refuse_leak(self) -> None:
         """All has to be freed before the kernel ends (PTX 9.7.16.7)."""
-        left = np.argwhere(self.owner)
+        left = np.argwhere((self.owner > 0) & (not self.buffers))
         if len(left):
             world, column = (int(i) for i in left[0])
             number = int(self.owner[world, column])
@@ -159,6 +172,25 @@ def refuse_pairs(e: Expr) -> None:
     """Raise NotModelled for an instruction of two blocks of a cluster."""
     if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
         raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
+
+
+def address(e: Expr, program: KernelProgram) -> Code:
+    """An address: a number, or before LowerSharedTmem an element of the buffer, lane and element of it."""
+    buffer = e.buffer
+    if e.op != "load" or buffer is None or buffer.scope != _SCOPE or len(e.args) != 2:
+        return program.code(e)
+    first, bits = TensorMemory.of(program).declared(buffer), kind_of(buffer.dtype).bits
+    lane, element = (program.code(a) for a in e.args)
+    return joined(lambda row, at: (row << 16) + at * bits // (8 * WORD) + first, lane, element)
+
+
+def base(pointer: Expr, program: KernelProgram) -> Run:
+    """The address that a pointer's word keeps, or before LowerSharedTmem that of the buffer that it points to."""
+    declared = program.pointers.declared(pointer)
+    if declared is not None and declared.scope == _SCOPE:
+        first = TensorMemory.of(program).declared(declared)
+        return lambda frame: first
+    return program.pointer(pointer).load
 
 
 def name_in(e: Expr) -> str:

@@ -1,7 +1,7 @@
 """Loads and stores of 32 to 256 bits: T.ldg32 ... T.stg256, T.lds32 ... T.sts128 (PTX 9.7.9, ld and st with vectors).
 
 A load gives the bits at an address as 32-bit words; a store writes them. The last argument of the global forms is a
-predicate: a load whose predicate is false gives 0, a store does nothing.
+predicate: a load whose predicate is false gives 0, a store does nothing. st.bulk writes zeros.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, kind_of
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
+_BULK_ALIGNED = 16  # bytes, of addresses of st.bulk
 _WIDTHS = {"ldg": (32, 64, 128, 256), "lds": (32, 64, 128), "stg": (32, 64, 128, 256), "sts": (32, 64, 128)}
 
 
@@ -75,6 +77,22 @@ def _allowed(predicate: Run | None, frame: Frame) -> Array | None:
     if predicate is None:
         return frame.active
     return frame.among(np.broadcast_to(np.asarray(predicate(frame), np.bool_), (frame.worlds, frame.lanes)))
+
+
+@call("ptx_st_bulk_shared")
+def bulk_zeros(e: Expr, program: KernelProgram) -> Run:
+    """st.bulk (address, bytes, value): a thread writes zeros to shared memory (PTX 9.7.9.14)."""
+    if any(a.op != "int" for a in e.args[1:3]) or e.args[2].value or not e.args[1].value:
+        raise NotModelled("ptx_st_bulk_shared of unknown size or value")
+    kind = program.addresses.kind(e.args[0])
+    place = program.pointer(e.args[0], int(e.args[1].value) // kind.octets)
+    place.aligned = _BULK_ALIGNED
+
+    def run(frame: Frame) -> int:
+        place.store(frame, kind.array.type(0))
+        return 0
+
+    return run
 
 
 for _name, _widths in _WIDTHS.items():

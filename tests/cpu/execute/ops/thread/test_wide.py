@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, number, random, region
-from tlcheck.snapshot.ir import Expr, Seq
+from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, region
+from tlcheck.execute.options import Options
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.snapshot.ir import Expr, If, Seq, Store
+from tlcheck.targets.lookup import target
 
 THREADS = 8
 
@@ -46,3 +49,30 @@ def test_words_have_the_first_element_lowest_and_a_false_predicate_gives_zero() 
     value = Expr("call", "uint32", (pointer(load(source, multiply(kernel.tx, 2))), chosen), "ldg32")
     found = kernel.run(call("stg32", pointer(load(target, kernel.tx)), value))["B"]
     assert found.tolist() == [int(a[:2].astype(np.float16).view(np.uint32)[0]), 0]
+
+
+def zeroed(options: Options, first: int = 0) -> dict[str, Array]:
+    """st.bulk by one thread over 32 bytes from an element of float32 on, in shared memory of 16 elements with ones."""
+    kernel = Kernel(threads=16, lowered=options)
+    shared, out = kernel.tile("s", "float32", (16,)), kernel.tensor("B", "float32", np.full(16, 7.0))
+    ones = Store(shared, (kernel.tx,), Expr("float", "float32", (), 1.0))
+    bulk = call("ptx_st_bulk_shared", pointer(load(shared, first)), number(32), number(0))
+    alone = If(Expr("eq", "bool", (kernel.tx, number(3))), bulk)
+    return kernel.run(ones, alone, Store(out, (kernel.tx,), load(shared, kernel.tx)))
+
+
+def test_bulk_zeros() -> None:
+    found = zeroed(Options(source=False, target=target("sm_100")), 4)["B"]
+    assert found.tolist() == [1.0] * 4 + [0.0] * 8 + [1.0] * 4
+
+
+def test_bulk_zeros_begin_at_16_bytes_and_stay_within_the_buffer() -> None:
+    with pytest.raises(Illegal, match="no multiple of 16 bytes"):
+        zeroed(Options(source=False, target=target("sm_100")), 2)
+    with pytest.raises(Illegal, match="out of bounds"):
+        zeroed(Options(source=False, target=target("sm_100")), 12)
+
+
+def test_bulk_zeros_are_of_sm_100() -> None:
+    with pytest.raises(NotModelled, match="ptx_st_bulk_shared on sm_90"):
+        zeroed(Options(source=False, target=target("sm_90")))
