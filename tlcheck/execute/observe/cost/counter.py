@@ -192,9 +192,9 @@ class Counter(Observer):
         call = stmt.value if isinstance(stmt, Evaluate) else None
         number = int(call.args[1].value or 0) if call is not None else 1
         starts = access.starts()[0]
-        worlds, lanes = access.shape
-        words = np.where(starts < 0, -1, starts // geometry.WORD).reshape(number, -1, worlds, lanes // 32, 32)
-        each = geometry.conflicts(np.moveaxis(words, 1, -1).reshape(number * worlds * (lanes // 32), -1))
+        worlds, warps = access.shape[0], access.shape[1] // geometry.LANES
+        words = np.where(starts < 0, -1, starts // geometry.WORD).reshape(number, -1, worlds, warps, geometry.LANES)
+        each = geometry.conflicts(np.moveaxis(words, 1, -1).reshape(number * worlds * warps, -1))
         each = each.reshape(number, -1)
         active = np.asarray((each > 0).any(axis=0))
         tally = Tally(

@@ -11,11 +11,13 @@ import numpy as np
 
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
+from tlcheck.targets.nvidia import WARP
 
-LANES = 32
+LANES = WARP  # the rules are those of NVIDIA's machines
 SECTOR = 32  # bytes
 LINE = 128
 BANKS, WORD = 32, 4
+_BITS = 32  # of the number of a word
 _HALF = 16  # bytes of half a sector
 _HALVES = LINE // _HALF
 
@@ -103,9 +105,9 @@ def copied(starts: Array, sources: Array, width: int) -> tuple[Array, Array]:
     which = np.where(np.isin(part ^ 1, part[part >= 0]), 2, part & 1)
     keys, group = np.unique(np.where(part < 0, -1, part // _HALVES * 3 + which), return_inverse=True)
     words = _words(np.where(sources < 0, -1, starts), width).reshape(part.size, -1)
-    chosen = np.unique((group.reshape(-1, 1) << LANES) + words)
-    chosen = chosen[(chosen & (1 << (LANES - 1))) == 0]
-    counts = np.bincount((chosen >> LANES) * BANKS + (chosen & (BANKS - 1)), minlength=len(keys) * BANKS)
+    chosen = np.unique((group.reshape(-1, 1) << _BITS) + words)
+    chosen = chosen[(chosen & (1 << (_BITS - 1))) == 0]
+    counts = np.bincount((chosen >> _BITS) * BANKS + (chosen & (BANKS - 1)), minlength=len(keys) * BANKS)
     rows = np.zeros(len(keys), np.intp)
     rows[group.reshape(-1)] = np.arange(len(part)).repeat(LANES)
     found = np.zeros(len(part), np.int64)
