@@ -12,6 +12,7 @@ from tlcheck.snapshot.checkpoint import Checkpoint
 if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
     from tlcheck.execute.memory.values import Array
     from tlcheck.execute.worlds import blocks, inputs
+    from tlcheck.execute.worlds.source_runs import SourceRuns
 
 SOURCE, LOWERED = Checkpoint.SOURCE, Checkpoint.DEVICE_TIR
 ALL = 1 << 60  # blocks
@@ -42,7 +43,8 @@ class Request:
     last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR. contested: orders that the kernel
     leaves open are looked for where an output is wrong; not where it is known to hang on none. brief: verdicts alone,
     with floats as float64: nobody looks for who wrote a wrong element last. cost: whether the
-    cost of the lowered kernel is counted too (`tlcheck/cost`).
+    cost of the lowered kernel is counted too (`tlcheck/cost`). sources: where runs of sources are kept for
+    kernels with an equal one, which the outcome does not hang on; None where none is expected.
     """
 
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
@@ -57,6 +59,7 @@ class Request:
     contested: bool = True
     brief: bool = False
     cost: bool = False
+    sources: SourceRuns | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_usual(self) -> bool:

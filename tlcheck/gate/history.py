@@ -15,6 +15,7 @@ from threading import Timer
 
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import SOURCE
+from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.gate.bisect import RIGHT, WRONG, state_of
 from tlcheck.gate.bisect_passes import Guilty, judge_passes
 from tlcheck.gate.verdict_outcomes import all_claims
@@ -78,7 +79,9 @@ class HistorySearch:
         self.watcher.stage(f"checking {run.case} {run.target} with {' and '.join(releases)}")
         wanted = [_selection(run, release) for release in releases]
         own = Path(mkdtemp(dir=self.folder))
-        policy = Policy(excusing=False, execute=self.policy.execute)
+        request = self.policy.execute
+        request = None if request is None else replace(request, sources=SourceRuns())
+        policy = Policy(excusing=False, execute=request)
         with checking(self.settings, policy, own, self.watcher) as checks:
             self.stoppable(checks.stop)
             limit = None if end is None else Timer(max(0.0, end - time.monotonic()), checks.stop)

@@ -18,10 +18,12 @@ from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.worlds.courses import course_of
+from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.execution_claims import claims_of
+from tlcheck.verdicts.origins import MERGE
 
 _ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is missing; barriers:
 _BARRIERS = "tl.ThreadSync"
@@ -59,6 +61,7 @@ class ExecutedPasses:
 
     def __init__(self, pipeline: Pipeline, request: Request, known: Sequence[Claim] | None = None) -> None:
         """known: the claims of the same execution, where the kernel was judged before."""
+        request = replace(request, sources=request.sources or SourceRuns())  # all passes begin with one source
         self._pipeline = pipeline
         self._snapshot = pipeline.executable(pipeline.last, LOWERED)
         self._names = {str(b.data.value): b.name for b in self._snapshot.checkpoints[Checkpoint.SOURCE].buffers}
@@ -143,25 +146,36 @@ class ExecutedPasses:
     def _searched(self, claim: Claim, first: int) -> tuple[int, int, dict[int, PassState]]:
         """The last pass after which a claim is right, the next after which it is wrong, and the states looked at.
 
-        Passes are searched as if the claim stayed wrong; those that were executed for other claims cost nothing. Of
-        passes in between nothing is known. first: the first pass that counts.
+        Passes are searched as if the claim stayed wrong; those that were executed for other claims cost nothing, and
+        those on both sides of a suspected one come first. Of passes in between nothing is known. first: the first pass
+        that counts.
         """
         right, wrong = first - 1, self._pipeline.last
         states: dict[int, PassState] = {}
         left = [n for n in self._executed if right < n < wrong]
+        suspected = self._suspected(claim)
         while right + 1 < wrong:
             known = [n for n in left if right < n < wrong and n not in states]
             middle = (right + wrong) // 2
             open_ = [n for n in range(right + 1, wrong) if n not in states]
             if not open_:
                 break
-            number = known[-1] if known else min(open_, key=lambda n: abs(n - middle))
+            near = [n for n in suspected if n in open_] or [min(open_, key=lambda n: abs(n - middle))]
+            number = known[-1] if known else near[0]
             states[number] = self.state(claim, number)
             if states[number].state == "right":
                 right = number
             elif states[number].state == "wrong":
                 wrong = number
         return right, wrong, states
+
+    def _suspected(self, claim: Claim) -> tuple[int, ...]:
+        """The place of the pass that gives two buffers one memory, and the one before it, where that is the origin."""
+        origin = claim.finding.origin if claim.finding is not None else None
+        if origin is None or origin.kind != "overwritten" or len(origin.buffers) == 1:
+            return ()
+        place = self._pipeline.place(MERGE)
+        return place - 1, place
 
     def _since(self, claim: Claim) -> int:
         """The first pass after which an order can be judged: that which puts in what is missing."""

@@ -23,6 +23,7 @@ from tlcheck.cost.model import KernelCost
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import MEMORY
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
+from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
@@ -42,11 +43,14 @@ _MEMORY = 1 << 32  # bytes of a judging process, beside twice the budget of exec
 def serve(descriptor: int) -> None:
     """Judge the snapshots whose files come in, one after the other, until the other side is closed."""
     sys.setrecursionlimit(_RECURSION)
+    sources = SourceRuns()
     with Connection(descriptor) as asked, suppress(EOFError, BrokenPipeError):
         while True:
             file = Path(os.fsdecode(asked.recv_bytes()))
             request, inputs = pickle.loads(asked.recv_bytes())
             _limit_memory(request)
+            if request is not None and request.sources is not None:
+                request = replace(request, sources=sources)
             found = _verdicts_in(file, request, inputs)
             asked.send_bytes(dumps(found))
             if any(claim.code == MEMORY.code for claim in found.claims):

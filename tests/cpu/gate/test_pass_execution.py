@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.checking import INVARIANT
+from tests.cpu.checking import INVARIANT, make_finding
 from tests.cpu.gate.test_bisect_passes import every_pass
 from tlcheck.gate.pass_execution import ExecutedPasses, PassState
 from tlcheck.gate.pipeline import Pipeline
-from tlcheck.verdicts.claim import Claim, SourceLine
+from tlcheck.verdicts.claim import Claim, FindingOrigin, SourceLine
 
 CLAIM = Claim("output", "B", "B", SourceLine("k.py", 1, True), "refuted", "execution")
 
@@ -39,6 +39,17 @@ def test_passes_are_searched_by_halves(first: int) -> None:
     right, wrong, _ = told._searched(CLAIM, 1)
     assert (right, wrong) == (first - 1, first)
     assert len(told.asked) <= 7
+
+
+@pytest.mark.parametrize(("first", "asked"), [(41, [40, 41]), (30, [40, 20, 30, 25, 27, 28, 29])])
+def test_where_memory_is_shared_the_pass_that_shares_it_is_looked_at_first(first: int, asked: list[int]) -> None:
+    """It is guilty only if it is right before and wrong after."""
+    told = Told(["right"] * first + ["wrong"] * (66 - first))
+    told._pipeline.names[41] = "tl.MergeSharedMemoryAllocations"
+    origin = FindingOrigin("overwritten", 3, 4, ("a", "b"), "b lies where a does")
+    claim = replace(CLAIM, finding=replace(make_finding("TLO001"), origin=origin))
+    right, wrong, _ = told._searched(claim, 1)
+    assert (right, wrong, told.asked) == (first - 1, first, asked)
 
 
 def test_passes_that_cannot_be_executed_lie_between() -> None:

@@ -126,7 +126,7 @@ def _function(name: str, e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """
     if name not in _OF_BITS:
         _require_format(e, program)
-    unclear = name == "round" and program.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
+    unclear = name == "round" and program.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
     if unclear and program.options.jitter:
         return round_nearly_away(e)
     return _settled(FUNCTIONS[name](e), e, program)
@@ -271,7 +271,7 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
         count, form = _lanes(e), kind_of(e.dtype).array
-        if program.options.is_cuda and is_smeared(e, program.options.release):
+        if program.options.is_cuda and is_smeared(e, program.release):
             return lambda value: _smeared(_broadcast(value, count, form))
         return lambda value: _broadcast(value, count, form)
     if program.options.printed and is_promoted(e):

@@ -28,6 +28,7 @@ from tlcheck.execute.memory.places import Arrange
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value, lanes_of
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Unknown
 from tlcheck.snapshot.walk import first_line, postorder
 
@@ -66,6 +67,12 @@ class KernelProgram:
         self.followed = 0
         self._codes: dict[int, tuple[Expr, Code]] = {}
         self._repeated: list[KernelProgram] = []
+
+    @property
+    def release(self) -> Release:
+        """TileLang's. Whoever asks makes the run hang on it, which the state notes."""
+        self.state.asked.add("release")
+        return self.options.release
 
     def code(self, e: Expr) -> Code:
         """A compiled expression. Raises NotModelled, with its name, for one that no handler knows."""

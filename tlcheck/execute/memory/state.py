@@ -58,7 +58,8 @@ class RunState:
     at: the statement that runs, or is compiled. spent: statements. overflowed: whether a number became larger than
     float64 holds. looked_at: tensors and shared buffers that were accessed. steered: branches and loops, in the source,
     on which what is in memory decides; untried: lines of such branches that were not taken, and of loops that ended
-    early. reasons: of poison. shared: what the handlers of an instruction keep.
+    early. reasons: of poison. shared: what the handlers of an instruction keep. asked: options on
+    which the kernel hangs, of those that differ from release to release.
 
     Where all iterations of a loop run at once, each is a world of its own (`repeated`). each: the worlds without them.
     axes: of `worlds`, the iterations, then the worlds. fixed: the loops' variables in each world. sums: by allocation,
@@ -92,6 +93,7 @@ class RunState:
         self.steered: set[int] = set()
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
+        self.asked: set[str] = set()
         self.strayed: set[Stmt] = set()  # of the source, which leave a tensor
         self.spent = self._timed = 0  # statements; those at which time was looked at
         self.overflowed = False

@@ -25,7 +25,7 @@ class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
     kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
-    statements. untried, steered, looked_at, overflowed, strayed: see `RunState`.
+    statements. untried, steered, looked_at, overflowed, strayed, asked: see `RunState`.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Invocation:
         self.steered: set[int] = set()
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
+        self.asked: set[str] = set()
         self.strayed: set[Stmt] = set()
 
     def run(self, observing: Observing | None = None) -> None:
@@ -92,7 +93,10 @@ class Invocation:
                 _drop(machine)
 
     def _run(self, machine: Machine, observing: Observing | None) -> Machine:
-        machine.run(*([] if observing is None else observing(machine)))
+        try:
+            machine.run(*([] if observing is None else observing(machine)))
+        finally:
+            self.asked |= machine.state.asked
         self.steered |= machine.state.steered
         self.looked_at |= machine.state.looked_at
         self.strayed |= machine.state.strayed

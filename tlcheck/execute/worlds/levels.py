@@ -38,10 +38,11 @@ from tlcheck.execute.worlds.batches import alike, statements_of
 from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
 from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
+from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
 from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
-from tlcheck.program.release import Release
+from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -108,8 +109,9 @@ class BothLevels:
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self.diverged: Illegal | None = None  # a barrier of the source that not all threads reach, if there is one
-        self._before: dict[tuple[str, int], Pages] = {}  # what the source left, by the limit of integers
+        self._before: Mapping[tuple[str, int], Pages] = {}  # what the source left, by the limit of integers
         self._source_run: tuple[Invocation, inputs.Draw] | None = None
+        self._asked: set[str] = set()  # see `RunState`: by all runs of the source that were tried
         self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
@@ -238,21 +240,45 @@ class BothLevels:
     def source_run(self) -> tuple[Invocation, inputs.Draw]:
         """The source, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
         if self._source_run is None:
-            invocation, draw = self._in_bounds()
-            left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
-            for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
-                if not any(lacks) or left < 0:
-                    break
-                wider = draw.with_limit(name, below)
-                other = self.source_invocation(wider)
-                with suppress(Stopped):
-                    other.run()
-                    other.machine.rest()
-                    left -= other.spent
-                    if self._lacks(other) < lacks:
-                        invocation, draw, lacks = other, wider, self._lacks(other)
-            self._source_run = invocation, draw
+            self._source_run = self._everywhere() if self.request.sources is None else self._kept(self.request.sources)
         return self._source_run
+
+    def _kept(self, runs: SourceRuns) -> tuple[Invocation, inputs.Draw]:
+        """The run of an equal source, on the same inputs in the same worlds, or one that is made and kept."""
+        release = Release.among(self.snapshot.toolchain)
+        batches, needed = self._batches(self.source), () if self._all_before else self._needed(self.worlds)
+        alike = replace(self._options(self.source, True), until=0.0, release=UNKNOWN)
+        asked = self._course, self.request.seeds, sorted(self.request.poisoned), batches, needed, alike
+        called = self.snapshot.case, sorted(self.snapshot.args.items()), sorted(self.sizes.items())
+        key = runs.key(self.source, self.request.given, asked, called)
+        found = runs.find(key, release)
+        if found is None:
+            invocation, draw = self._everywhere()
+            found = SourceRun(invocation, draw, self._before, asks=bool(self._asked | invocation.asked))
+            if self.diverged is None:  # else the statement that threads miss is this source's own
+                runs.keep(key, release, found)
+        self._before, self._by_chance, self._moved = found.before, found.by_chance, found.moved
+        return found.invocation, found.draw
+
+    def _everywhere(self) -> tuple[Invocation, inputs.Draw]:
+        """The source on inputs that take it everywhere, if some can."""
+        invocation, draw = self._in_bounds()
+        left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
+        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+            if not any(lacks) or left < 0:
+                break
+            wider = draw.with_limit(name, below)
+            other = self.source_invocation(wider)
+            with suppress(Stopped):
+                try:
+                    other.run()
+                finally:
+                    self._asked |= other.asked
+                other.machine.rest()
+                left -= other.spent
+                if self._lacks(other) < lacks:
+                    invocation, draw, lacks = other, wider, self._lacks(other)
+        return invocation, draw
 
     def _lacks(self, invocation: Invocation) -> tuple[int, int]:
         """How many outputs have no number at all, and how many branches and loops have been left out."""
@@ -279,6 +305,7 @@ class BothLevels:
                 return invocation, draw
             except Illegal as illegal:
                 problem = illegal
+                self._asked |= invocation.asked
                 if self.diverged is None and is_of_barrier(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
                     self.diverged = illegal  # TileLang may make a barrier of fewer threads of it
                     draws.insert(0, draw)
@@ -385,8 +412,16 @@ class BothLevels:
         **special: Any,
     ) -> Invocation:
         """An invocation that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
+        options = self._options(function, source, **special)
+        tensors = self._arguments.tensors(draw, self._before)
+        values = self._arguments.numbers(self.worlds[0].seed)
+        needed = () if self._all_before else self._needed(worlds or self.worlds)
+        batches = [worlds] if worlds else self._batches(function)
+        return Invocation(function, batches, tensors, values, options, left, needed)
+
+    def _options(self, function: Function, source: bool, **special: Any) -> Options:
         budget = self.request.budget
-        options = Options(
+        return Options(
             source=source,
             early=not source and self.checkpoint.is_unguarded,
             midway=source and function is self.lowered and function is not self.source,
@@ -402,11 +437,6 @@ class BothLevels:
             partial=source and self.diverged is not None,
             **special,
         )
-        tensors = self._arguments.tensors(draw, self._before)
-        values = self._arguments.numbers(self.worlds[0].seed)
-        needed = () if self._all_before else self._needed(worlds or self.worlds)
-        batches = [worlds] if worlds else self._batches(function)
-        return Invocation(function, batches, tensors, values, options, left, needed)
 
     def _batches(self, function: Function) -> list[list[World]]:
         """The worlds that run together. Plainly all do: a witness names the world."""

@@ -231,7 +231,7 @@ def _destination(target: Expr, offset: Expr, kind: Kind, count: int, program: Ke
 
 def _size(call: Expr, kind: Kind, program: KernelProgram) -> int:
     """Bytes that a call copies."""
-    size = copied_bytes(call, kind.bits, program.options.release)
+    size = copied_bytes(call, kind.bits, program.release)
     if size is None:
         raise NotModelled("ptx_cp_async of varying size")
     if size not in _SIZES and not program.options.early:

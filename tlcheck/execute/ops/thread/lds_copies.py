@@ -97,7 +97,7 @@ def _directly(
 
 def _cleared(e: Expr, target: BufferElement, program: KernelProgram) -> BufferElement:
     """What is cleared where the predicate is false."""
-    octets = _DWORD if program.options.release >= _CLEARS_A_DWORD else _QUAD
+    octets = _DWORD if program.release >= _CLEARS_A_DWORD else _QUAD
     return program.pointer(e.args[0], octets * 8 // target.kind.bits)
 
 

@@ -187,7 +187,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
 
     def handler(e: Expr, program: KernelProgram) -> Run:
         value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
-        cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.options.release)
+        cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
         combine = _settled(_OPERATIONS[operation], inner, program)
 

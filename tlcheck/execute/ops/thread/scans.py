@@ -47,7 +47,7 @@ def scan_rows(e: Expr, program: KernelProgram) -> Run:
     down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
     warp = program.options.target.warp
     warps = int(parameters[0]) // warp
-    if down and program.options.release < _ONE_SHAPE_FOR_BOTH:
+    if down and program.release < _ONE_SHAPE_FOR_BOTH:
         whole = -(-columns // warp) * warp
         lines = _Lines((whole, min(rows, columns)), warps, program, read=columns)
     else:

@@ -127,7 +127,7 @@ class _Copy:
             raise NotModelled(f"{e.value} of {bits} bits that packs")
         if program.state.threads % WARP:
             raise NotModelled("warp instruction in a block of incomplete warps")
-        found = pattern(lanes, bits, number, bool(packs), kind, program.options.release >= _COUNTS_ELEMENTS)
+        found = pattern(lanes, bits, number, bool(packs), kind, program.release >= _COUNTS_ELEMENTS)
         found = found.last if e.value == "tcgen05_ld" else found
         memory, name = TensorMemory.of(program), name_in(e.args[3])
         registers = program.pointer(e.args[-1], found.element)

@@ -22,7 +22,7 @@ _HAS_WAVE_BARRIERS = Release.of("0.1.14")  # the first release that prints __bui
 @call("sync_warp", "syncwarp", family=AMD)
 def wave_sync(e: Expr, program: KernelProgram) -> Run | Code:
     """T.sync_warp: a wave barrier, or nothing at all."""
-    printed = program.options.printed and program.options.release < _HAS_WAVE_BARRIERS
+    printed = program.options.printed and program.release < _HAS_WAVE_BARRIERS
     return _nothing if printed else warp_sync(e, program)
 
 
