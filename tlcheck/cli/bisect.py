@@ -19,10 +19,12 @@ from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.files import require_place
 from tlcheck.gate import bisect, source_reference
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
+from tlcheck.gate.judged_releases import JudgedRelease, judged_releases
 from tlcheck.lower.runs import Lowered, Position
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
@@ -34,7 +36,7 @@ from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.checking import checking, with_inputs
-from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.judge import Judge, Policy
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, unlowered
 
 _CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     execution = read(ExecutionOptions, args)
     settings = lowering.settings(config, scripts_of(args), every_pass=args.passes).saying(execution.words)
     # Neither an expectation nor an acceptance makes a release right.
-    policy = Policy(excusing=False, execute=execution.request(config))
+    policy = Policy(excusing=False, execute=_of_one_source(execution.request(config)))
     if args.passes and args.first:
         found = _compared(chosen, (args.first, args.last), settings, policy)
     elif args.passes:
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         ends, every = bisect.ends_of(args.first, args.last, config.requirements), bool(args.first and args.last)
         toolchains = bisect.range_of(*ends, config.requirements, every=every)
-        found = _releases(chosen, toolchains, settings, policy)
+        found = _releases(chosen, toolchains, settings, policy, everywhere=execution.names_some)
     code = _code(found)
     target.write(
         "bisect",
@@ -86,6 +88,11 @@ def run(args: argparse.Namespace) -> int:
     if args.verbose:
         show_traces(found.results)
     return code
+
+
+def _of_one_source(request: Request | None) -> Request | None:
+    """The request for kernels that are judged one after the other and mostly have one source."""
+    return None if request is None else replace(request, sources=SourceRuns())
 
 
 def _code(found: Bisected) -> int:
@@ -115,20 +122,32 @@ def _require_files(chosen: Sequence[Selection]) -> None:
             raise UsageError(f"{selection.path}: bisecting needs {_CASE_HELP}, without a toolchain")
 
 
-def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy) -> Bisected:
-    """Every case with every toolchain, and its source with each against the reference."""
+def _releases(
+    chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy, *, everywhere: bool
+) -> Bisected:
+    """Every case with every toolchain, and its source with each against the reference.
+
+    everywhere: whether kernels are executed with those releases, too, that proofs tell apart.
+    """
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
         checking(settings, policy, folder, watcher) as checks,
+        Judge(replace(policy, execute=None), checks.session.cache, settings.jobs, settings.cluster, watcher) as prover,
     ):
-        found = list(checks.results(wanted))
-        kernels = [done for done, _ in found]
+        if everywhere or policy.execute is None:
+            found = [JudgedRelease(done, result) for done, result in checks.results(wanted)]
+        else:
+            found = judged_releases(list(checks.session.lower(wanted)), checks.judge.each, prover.each)
+        kernels = [one.lowered for one in found]
         written = _as_written(kernels, policy.execute, checks.session) if policy.execute is not None else {}
-    results, ends = tuple([result for _, result in found]), checks.session.ends
+    results, ends = tuple([one.result for one in found]), checks.session.ends
+    proved = {one.lowered.run.position for one in found if not one.executed}
     remarks = [f"{end.run.tilelang}: {remark}" for end in ends for remark in end.remarks]
     remarks += _passed_over(results) if ends and not settings.arch else []
-    return Bisected(rows=tuple(bisect.rows(results, toolchains, written)), results=results, remarks=tuple(remarks))
+    return Bisected(
+        rows=tuple(bisect.rows(results, toolchains, written, proved)), results=results, remarks=tuple(remarks)
+    )
 
 
 def _passed_over(results: Sequence[Result]) -> Iterator[str]:

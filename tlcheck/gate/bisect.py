@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from packaging.version import Version
@@ -12,11 +12,12 @@ from tlcheck.errors import UsageError
 from tlcheck.gate.outcome import DIFFERS
 from tlcheck.gate.pairing import unquoted
 from tlcheck.gate.source_reference import SourceAnswer
+from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.runs import Position, Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.toolchain.resolve import install_of, recipe_of
-from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.claim import AGREED, Claim
 from tlcheck.verdicts.results import Result
 
 RIGHT, WRONG, UNDECIDED, FAILS, ABSENT = "right", "wrong", "undecided", "fails", "absent"
@@ -28,13 +29,21 @@ class Point:
 
     state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
     result: what was found; None where it is absent. source_answer: how the source compares with the case's
-    reference; None where that was not asked.
+    reference; None where that was not asked. agreed: of one that is right: a claim that matters in its row was executed
+    and agrees, and is not proved. executed: else the result is of proofs alone.
     """
 
     at: str
     state: str
     result: Result | None = None
     source_answer: SourceAnswer | None = None
+    agreed: bool = False
+    executed: bool = True
+
+    @property
+    def word(self) -> str:
+        """The state for people, who are told what is not proved."""
+        return AGREED if self.agreed and self.state == RIGHT else self.state
 
     @property
     def wrong(self) -> tuple[Claim, ...]:
@@ -109,16 +118,25 @@ def _is_installed(release: str, requirements: tuple[str, ...]) -> bool:
 
 
 def rows(
-    results: Iterable[Result], toolchains: Sequence[str], answers: Mapping[Position, SourceAnswer] | None = None
+    results: Iterable[Result],
+    toolchains: Sequence[str],
+    answers: Mapping[Position, SourceAnswer] | None = None,
+    proved: Set[Position] = frozenset(),
 ) -> list[BisectRow]:
     """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases.
 
-    answers: of those runs whose source kernel was compared with a reference.
+    answers: of those runs whose source kernel was compared with a reference. proved: the runs with proofs alone.
     """
     found = sorted(results, key=lambda result: result.run.position)
     keys = list(dict.fromkeys((case_key(r.run), r.run.target) for r in found if r.run.target))
     keys = keys or list(dict.fromkeys((case_key(r.run), "") for r in found))
-    return [BisectRow(case, target, _points(case, target, found, toolchains, answers or {})) for case, target in keys]
+    points = [_points(case, target, found, toolchains, answers or {}) for case, target in keys]
+    told = [tuple([replace(point, executed=_is_executed(point, proved)) for point in own]) for own in points]
+    return [BisectRow(case, target, own) for (case, target), own in zip(keys, told, strict=True)]
+
+
+def _is_executed(point: Point, proved: Set[Position]) -> bool:
+    return point.result is None or point.result.run.position not in proved
 
 
 def case_key(run: Run) -> str:
@@ -138,7 +156,20 @@ def _points(
         for result in found
         if (case_key(result.run), result.run.target) == (case, target) or _is_of_file(result, case)
     }
-    return tuple(_point(toolchain, own.get(toolchain), answers) for toolchain in toolchains)
+    points = [_point(toolchain, own.get(toolchain), answers) for toolchain in toolchains]
+    matter = {_name(claim) for point in points for claim in point.wrong}
+    return tuple([replace(point, agreed=_only_agrees(point, matter)) for point in points])
+
+
+def _only_agrees(point: Point, matter: Set[tuple[str, str]]) -> bool:
+    """Whether one of the claims that matter, which are those wrong elsewhere if some are, is not proved."""
+    claims = all_claims(point.result.claims) if point.result is not None else []
+    own = [claim for claim in claims if not matter or _name(claim) in matter]
+    return (bool(matter) and not own) or any(claim.verdict == AGREED for claim in own)
+
+
+def _name(claim: Claim) -> tuple[str, str]:
+    return claim.kind, claim.key
 
 
 def _is_of_file(result: Result, case: str) -> bool:

@@ -76,7 +76,12 @@ def judge_passes(
     guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
     numbers = range(1 if onsets else pipeline.tiles, len(pipeline.keys))
     points = tuple(
-        Point(pipeline.called(n), _state(pipeline, executed, onsets, n, proved.near(n)), proved.results.get(n))
+        Point(
+            pipeline.called(n),
+            _state(pipeline, executed, onsets, n, proved.near(n)),
+            proved.results.get(n),
+            agreed=executed is not None and (bool(onsets) or not proved.has_claims),
+        )
         for n in numbers
     )
     row = BisectRow(run.case, run.target, points, run.tilelang)
@@ -153,6 +158,11 @@ class _ProvedPasses:
             if claim.finding is not None and _identity(claim) not in seen:
                 seen.add(_identity(claim))
                 yield self._first(claim)
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether anything was proved, as far as was asked."""
+        return any(result.claims for result in self.results.values())
 
     def near(self, number: int) -> Result | None:
         """The proofs after a pass; of one that was not asked for, those after the nearest before it, else after it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tlcheck import __version__
-from tlcheck.gate.bisect import BisectRow, Point
+from tlcheck.gate.bisect import RIGHT, BisectRow, Point
 from tlcheck.gate.bisect_passes import Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.gate.source_reference import SourceAnswer
@@ -46,6 +46,8 @@ class PointReport:
 
     state: `right`, `wrong`, `undecided`, `fails` or `absent`. findings: where it is wrong. failure: null where it has
     none. as_written: how the kernel before the first pass compares with the case's reference, null where it was not.
+    agreed: whether what is right agrees in what was executed, and is not all proved. executed: else by proofs
+    alone.
     """
 
     at: str
@@ -53,6 +55,8 @@ class PointReport:
     findings: tuple[FindingReport, ...]
     failure: FailureReport | None
     as_written: SourceAnswer | None
+    agreed: bool
+    executed: bool
 
 
 class TransitionReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -152,7 +156,9 @@ def _row(row: BisectRow, guilty: tuple[GuiltyReport, ...] = ()) -> BisectedRow:
 def _point(point: Point) -> PointReport:
     failure = point.result.failure if point.result is not None else None
     told = msgspec.convert(failure, FailureReport | None, from_attributes=True)
-    return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told, point.source_answer)
+    agreed = point.agreed and point.state == RIGHT
+    findings = tuple(map(_finding, point.wrong))
+    return PointReport(point.at, point.state, findings, told, point.source_answer, agreed, point.executed)
 
 
 def _finding(claim: Claim) -> FindingReport:

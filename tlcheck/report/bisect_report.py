@@ -10,6 +10,7 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from tlcheck.execute.request import Request
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
@@ -88,10 +89,19 @@ def _of_releases(row: BisectRow) -> Iterator[Text]:
     width = max(len(point.at) for point in row.points)
     for point in row.points:
         why = _why(point)
-        space = " " * (_STATE - len(point.state)) if why else ""
+        space = " " * (_STATE - len(point.word)) if why else ""
         yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), space, why)
     yield from _transitions(row)
+    yield from _unexecuted(row)
     yield from _as_written(row)
+
+
+def _unexecuted(row: BisectRow) -> Iterator[Text]:
+    """The releases whose outputs nobody has looked at."""
+    names = [point.at for point in row.points if not point.executed]
+    if names:
+        some = f"{_span(names)}: {len(names)} releases" if len(names) > 1 else names[0]
+        yield Text(f"  proofs alone in {some}, not executed (--blocks {Request().blocks} executes all)", style="dim")
 
 
 def _as_written(row: BisectRow) -> Iterator[Text]:
@@ -125,7 +135,7 @@ def _next(rows: Sequence[BisectRow]) -> Iterator[Text]:
 
 
 def _word(point: Point) -> tuple[str, str]:
-    return point.state, _STYLES.get(point.state, "dim")
+    return point.word, _STYLES.get(point.state, "dim")
 
 
 def _why(point: Point) -> str:
@@ -148,9 +158,14 @@ def _finding_in_words(claim: Claim) -> str:
 
 def _transitions(row: BisectRow) -> Iterator[Text]:
     for before, after in row.transitions:
-        yield Text(f"  {before.state} in {before.at}, {after.state} in {after.at}", style="bold")
+        yield Text(f"  {before.word} in {before.at}, {after.word} in {after.at}", style="bold")
     if not row.transitions:
-        yield Text(f"  {row.points[0].state} in all of them", style="bold")
+        yield Text(f"  {_in_all(row)} in all of them", style="bold")
+
+
+def _in_all(row: BisectRow) -> str:
+    """The word for all points of a row of one state: one that only agrees says it of all."""
+    return next((point.word for point in row.points if point.agreed), row.points[0].word)
 
 
 def _of_passes(found: Passes, told: dict[tuple[object, ...], str], verbose: bool) -> Iterator[Text]:
@@ -160,7 +175,7 @@ def _of_passes(found: Passes, told: dict[tuple[object, ...], str], verbose: bool
     first, last = row.points[0], row.points[-1]
     yield Text.assemble(f"  {len(row.points)} passes, {first.at} to {last.at}: ", _word(last))
     for before, after in row.transitions:
-        yield Text(f"  {before.state} after {before.at}, {after.state} after {after.at}")
+        yield Text(f"  {before.word} after {before.at}, {after.word} after {after.at}")
     first_of_it = told.setdefault(_what_is_wrong(found), row.case)
     if found.guilty and first_of_it != row.case:
         yield Text(f"  {'; '.join(dict.fromkeys(map(_culprit, found.guilty)))}: as in {first_of_it}", style="bold red")

@@ -15,6 +15,7 @@ from tests.cpu.checking import (
     StandInWorker,
     declared,
     failed,
+    make_atomic,
     make_result,
     make_run,
     published,
@@ -97,6 +98,23 @@ def test_every_state_and_each_transition() -> None:
     assert [point.state for point in row.points] == ["wrong", "right", "wrong", "fails", "absent", "undecided", "right"]
     assert [before.at + after.at for before, after in row.transitions] == ["12", "23", "34", "45", "56", "67"]
     assert [atomic.verdict for atomic in row.points[0].wrong] == ["refuted"]
+
+
+def test_what_is_right_is_said_to_agree_unless_it_is_proved() -> None:
+    """Of releases that have right what others have wrong; without a wrong one all claims count."""
+
+    def of_two(release: str, verdict: str, other: str) -> Result:
+        return replace(result(release), claims=(make_atomic(verdict), make_atomic(other, "C")))
+
+    found = [of_two("1", "refuted", "proved"), of_two("2", "proved", "agreed"), of_two("3", "agreed", "proved")]
+    found.append(result("4"))
+    (row,) = rows(found, list("1234"))
+    assert [point.word for point in row.points] == ["wrong", "right", "agreed", "agreed"]
+    (row,) = rows(found[1:3], list("23"))
+    assert [point.word for point in row.points] == ["agreed", "agreed"]
+    (row,) = rows([result("5", "proved", "proved")], ["5"])
+    assert [point.word for point in row.points] == ["right"]
+    assert {point.state for point in row.points} == {"right"}
 
 
 def test_a_file_that_one_release_cannot_import_fails_for_all_its_cases() -> None:
