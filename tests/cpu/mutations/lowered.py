@@ -29,7 +29,11 @@ _COUNTS = {
     "mbarrier_expect_tx": (1, -16),
     "ptx_arrive_barrier_expect_tx": (1, 16),
 }
-_MATRICES = {"ptx_mma": (6, 8), "ptx_wgmma_ss": (6, 8)}  # where the two operands are
+# where the two operands are
+_MATRICES = {"ptx_mma": (6, 8), "ptx_wgmma_ss": (6, 8), "ptx_tcgen05_mma_ss": (1, 3)}
+# Call -> the argument that is a number of columns of tensor memory.
+_COLUMNS = {"tcgen05_ld": 4, "tcgen05_st": 4, "ptx_tcgen05_mma_ss": 6, "ptx_tcgen05_mma_ts": 6}
+_FURTHER = 16  # columns
 # Call -> bytes by which its address in shared memory moves, so that it stays aligned.
 _INTO_SHARED = {
     "tma_load": 128,
@@ -39,13 +43,17 @@ _INTO_SHARED = {
     "ptx_ldmatrix": 16,
     "ptx_stmatrix": 16,
     "initialize_wgmma_descriptor": 128,
+    "initialize_tcgen05_descriptor": 128,
 }
 _IDLE = (
     "warpgroup_fence_operand",
     "prefetch_tma_descriptor",
     "set_max_nreg",
     "initialize_wgmma_descriptor",
+    "initialize_tcgen05_descriptor",
     "increase_descriptor_offset",
+    "tcgen05_before_thread_sync",
+    "tcgen05_after_thread_sync",
 )
 
 
@@ -125,6 +133,13 @@ def _shifted(stmt: Stmt) -> Iterator[Mutation]:
         )
 
 
+def _in_other_columns(stmt: Stmt) -> Iterator[Mutation]:
+    """Tensor memory is accessed some columns further on."""
+    if called(stmt) in _COLUMNS:
+        at = _COLUMNS[called(stmt)]
+        yield called(stmt), lambda now: with_argument(now, at, lambda e: binary("add", e, integer(_FURTHER)))
+
+
 def _is_shared(e: Expr) -> bool:
     return e.buffer is not None and e.buffer.scope.startswith("shared") and e.buffer.scope != "shared.barrier"
 
@@ -187,5 +202,6 @@ _KINDS: dict[str, Callable[[Stmt], Iterator[Mutation]]] = {
     "drop": _unguarded,
     "shorten": _shortened,
     "swap": _swapped,
+    "columns": _in_other_columns,
     **compiler_bugs.KINDS,
 }

@@ -14,7 +14,7 @@ SYNCHRONIZATION = frozenset(
     "tvm_storage_sync sync_threads_partial sync_warp fence_proxy_async mbarrier_wait_parity ptx_arrive_barrier"
     " ptx_arrive_barrier_expect_tx mbarrier_expect_tx ptx_init_barrier_thread_count ptx_commit_group ptx_wait_group"
     " warpgroup_arrive warpgroup_commit_batch warpgroup_wait tma_store_arrive tma_store_wait ptx_cp_async_barrier"
-    " ptx_cp_async_barrier_noinc ptx_fence_barrier_init".split()
+    " ptx_cp_async_barrier_noinc ptx_fence_barrier_init tcgen05_mma_arrive".split()
 )
 POINTERS = ("address_of", "access_ptr", "if_then_else")
 

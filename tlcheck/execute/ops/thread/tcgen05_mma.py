@@ -256,8 +256,9 @@ def commit(e: Expr, program: KernelProgram) -> Run:
         for number, mask in which(frame).by_number:
             program.observers.products_committed((which.barriers.name, number), mask)
         for warp in issuers(frame, "tcgen05.commit"):
-            land = _landing(which, frame, warp, queue, program)
-            if late:
+            due = [product for product in queue.open if product.issuer.thread == warp.thread]
+            land = _landing(which, frame, warp, due, queue)
+            if late and due:  # without products it is complete at once
                 agents.flights.append(Flight(land, which.barriers))
             else:
                 land()
@@ -267,10 +268,9 @@ def commit(e: Expr, program: KernelProgram) -> Run:
 
 
 def _landing(
-    which: Barrier, frame: Frame, warp: Issuer, queue: ProductsUnderWay, program: KernelProgram
+    which: Barrier, frame: Frame, warp: Issuer, due: Sequence[_Product], queue: ProductsUnderWay
 ) -> Callable[[], None]:
     """What happens when all that a warp's thread has issued until now is complete."""
-    due = [product for product in queue.open if product.issuer.thread == warp.thread]
     goals = [(world, number) for world, number, lanes, _ in which(frame).each if lanes[warp.thread]]
 
     def land() -> None:
@@ -278,7 +278,7 @@ def _landing(
         for number in dict.fromkeys(number for _, number in goals):
             worlds = np.array([world for world, other in goals if other == number])
             by = issuer_in(worlds, warp.thread, warp.lane.shape)
-            program.observers.arrived((which.barriers.name, number), by.lane)
+            which.barriers.observers.arrived((which.barriers.name, number), by.lane)
         for world, number in goals:
             which.barriers.arrive(world, number, 1)
 

@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.thread.test_tensor_memory import allocated, at, first_warp, freed, lowered, moved
-from tests.cpu.execute.ops.tile.building import Array, Kernel, add, call, flag, load, multiply, number, poisoned, text
+from tests.cpu.execute.ops.tile.building import (
+    Array,
+    Kernel,
+    add,
+    call,
+    flag,
+    load,
+    multiply,
+    number,
+    poisoned,
+    text,
+    variable,
+)
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, decode, rows_and_columns
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
@@ -51,7 +63,7 @@ def product(
     m: int, n: int, k: int, dtype: str = "bfloat16", total: str = "float32", *,
     a_by_k: bool = True, b_by_k: bool = True, span: int = 128, stays: bool = False,
     waits: bool = True, commits: bool = True, adds: int = 0, times: int = 1,
-    late: bool = True, mask: int = 0, parity: int = 0,
+    late: bool = True, mask: int = 0, parity: int = 0, by_all: bool = False,
 ) -> tuple[Array, Array]:  # fmt: skip
     """D of one or several instructions, as (lanes, columns) of tensor memory, and the product itself."""
     kernel = Kernel(threads=THREADS, lowered=lowered(late=late))
@@ -88,7 +100,8 @@ def product(
     arrives = [call("tcgen05_mma_arrive", at(done))] if commits else []
     body += [_elected(kernel, call("ptx_init_barrier_thread_count", load(done, 0), number(1)))]
     body += allocated(kernel, base, columns)
-    body += [first_warp(kernel, *descriptors, call("fence_proxy_async"), *steps, *arrives)]
+    body += [first_warp(kernel, *descriptors, call("fence_proxy_async"), *steps, *([] if by_all else arrives))]
+    body += arrives if by_all else []
     if waits:
         body.append(call("mbarrier_wait_parity", load(done, 0), number(parity)))
     body.append(moved("ld", 32, columns, base, local))
@@ -110,12 +123,12 @@ def _elected(kernel: Kernel, body: Stmt) -> Stmt:
 
 
 def _loop(count: int, make: Callable[[Expr], Stmt]) -> Stmt:
-    i = Expr("var", "int32", (), "i", 70)
+    i = variable("i")
     return For(i, number(0), number(count), "serial", make(i))
 
 
 def _each(kernel: Kernel, count: int, make: Callable[[Expr], Stmt]) -> Stmt:
-    i = Expr("var", "int32", (), "e", 71)
+    i = variable("i")
     return For(i, number(0), number(count // THREADS), "serial", make(add(multiply(i, THREADS), kernel.tx)))
 
 
@@ -221,6 +234,12 @@ def test_without_a_commit_the_wait_never_ends() -> None:
 
 def test_a_wait_for_the_other_parity_waits_for_nothing() -> None:
     found, _ = product(128, 32, 64, parity=1)
+    assert poisoned(found).all()
+
+
+def test_a_commit_of_a_warp_without_products_is_complete_at_once() -> None:
+    """Four warps arrive where one is waited for, three of them before the product is complete."""
+    found, _ = product(128, 32, 64, by_all=True)
     assert poisoned(found).all()
 
 

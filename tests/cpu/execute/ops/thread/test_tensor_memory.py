@@ -8,7 +8,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Array, Kernel, add, call, flag, load, multiply, number, poisoned, text
+from tests.cpu.execute.ops.tile.building import (
+    Array,
+    Kernel,
+    add,
+    call,
+    flag,
+    load,
+    multiply,
+    number,
+    poisoned,
+    text,
+    variable,
+)
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.tcgen05_copies import pattern
 from tlcheck.execute.options import Options
@@ -112,7 +124,7 @@ def carried(first: tuple[str, int, int], second: tuple[str, int, int], count: in
     kernel = Kernel(threads=threads, lowered=lowered())
     word, a = kernel.tile("t", "uint32", (1,), "shared"), kernel.tile("a", "float32", (count,), "local")
     b, out = kernel.tile("b", "float32", (count,), "local"), kernel.tensor("D", "float32", (threads, count))
-    i, j = (Expr("var", "int32", (), n, 90 + k) for k, n in enumerate("ij"))
+    i, j = variable("i"), variable("j")
     value = Expr("cast", "float32", (add(multiply(kernel.tx, count), i),))
     fill = For(i, number(0), number(count), "serial", Store(a, (i,), value))
     leave = For(j, number(0), number(count), "serial", Store(out, (kernel.tx, j), load(b, j)))
