@@ -24,8 +24,8 @@ from tlcheck.execute.ops.thread.mma import finished, multiplied
 from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, form_of, refuse_other_shapes
 from tlcheck.execute.ops.thread.tcgen05_operands import (
     Issuer,
-    Matrix,
-    Named,
+    LocatedOperand,
+    OperandMatrix,
     in_shared,
     in_tensor_memory,
     issuer_in,
@@ -42,10 +42,10 @@ _OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13}
 
 
 @dataclass(eq=False)
-class _Sum:
+class _TensorSum:
     """Sums with products under way, of all worlds: their values so far, (worlds, m, n), and how many products."""
 
-    matrix: Matrix
+    matrix: OperandMatrix
     values: Array
     left: Array
 
@@ -57,10 +57,10 @@ class _Product:
     program: KernelProgram
     issuer: Issuer
     form: ProductForm
-    total: _Sum
-    left: Matrix
-    right: Matrix
-    sums: Matrix
+    total: _TensorSum
+    left: OperandMatrix
+    right: OperandMatrix
+    sums: OperandMatrix
     keeps: Array
     origin: Origin
     worlds: Array  # in which it is still under way
@@ -119,7 +119,7 @@ class ProductsUnderWay:
     """Products that are not complete, in the order of their issue, and sums by what names them."""
 
     open: list[_Product] = field(default_factory=list)
-    sums: dict[tuple[int, ProductForm], _Sum] = field(default_factory=dict)
+    sums: dict[tuple[int, ProductForm], _TensorSum] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: KernelProgram) -> ProductsUnderWay:
@@ -127,11 +127,13 @@ class ProductsUnderWay:
         assert isinstance(found, cls)
         return found
 
-    def sum_at(self, word: int, matrix: Matrix, form: ProductForm, worlds: Array, poison: Array, late: bool) -> _Sum:
+    def sum_at(
+        self, word: int, matrix: OperandMatrix, form: ProductForm, worlds: Array, poison: Array, late: bool
+    ) -> _TensorSum:
         """The sums under way at an address, and one product more; the first one hides what is there."""
         key, of = (word, form), poison.shape[0]
         if key not in self.sums:
-            self.sums[key] = _Sum(matrix, np.zeros((of, form.m, form.n), form.sum.array), np.zeros(of, np.int64))
+            self.sums[key] = _TensorSum(matrix, np.zeros((of, form.m, form.n), form.sum.array), np.zeros(of, np.int64))
         total, place = self.sums[key], matrix.place
         fresh = worlds[total.left[worlds] == 0]
         if len(fresh):
@@ -190,7 +192,7 @@ def from_tensor_memory(e: Expr, program: KernelProgram) -> Run:
     return _issuing(e, form, in_tensor_memory(e, 1, form, program, sums=False), program)
 
 
-def _issuing(e: Expr, form: ProductForm, left: Named, program: KernelProgram) -> Run:
+def _issuing(e: Expr, form: ProductForm, left: LocatedOperand, program: KernelProgram) -> Run:
     _refuse_others(e)
     right = in_shared(e, 3, (form.n, form.k), form.right, form.right_by_k, program)
     sums, adds = in_tensor_memory(e, 5, form, program, sums=True), program.code(e.args[8])

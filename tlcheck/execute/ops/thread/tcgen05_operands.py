@@ -72,7 +72,7 @@ def issuers(frame: Frame, what: str) -> Iterator[Issuer]:
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class OperandMatrix:
     """Elements of a place: where they are in each of some worlds, (worlds, rows, columns), flat.
 
     cells, of all worlds, (elements, worlds, 1): for observers.
@@ -91,7 +91,7 @@ class Matrix:
         return [(self.place.memory, int(at)) for at in self.position[world, number]]
 
 
-MatrixAt = Callable[[int, Array], Matrix]
+MatrixAt = Callable[[int, Array], OperandMatrix]
 """The matrix that an address or a descriptor names, in some worlds."""
 
 
@@ -100,9 +100,9 @@ class _Kept:
     """Matrices by what names them and their worlds: the same objects for the same ones."""
 
     make: MatrixAt
-    found: dict[tuple[int, bytes], Matrix] = field(default_factory=dict)
+    found: dict[tuple[int, bytes], OperandMatrix] = field(default_factory=dict)
 
-    def __call__(self, word: int, worlds: Array) -> Matrix:
+    def __call__(self, word: int, worlds: Array) -> OperandMatrix:
         key = word, worlds.tobytes()
         if key not in self.found:
             if len(self.found) >= _MOST_KEPT:
@@ -112,14 +112,16 @@ class _Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class LocatedOperand:
     """An argument that names a matrix, and the one after it, that is added. word: the value of both together."""
 
     word: Callable[[Frame], Value]
     at: MatrixAt
 
 
-def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram) -> Named:
+def in_shared(
+    e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
+) -> LocatedOperand:
     """A matrix in shared memory: its descriptor at argument `at`, and the bytes by which it starts further on."""
     descriptor, further = program.pointer(e.args[at]), program.code(e.args[at + 1])
     whole, memory_of = len(program.state.worlds), allocations(program)
@@ -128,7 +130,7 @@ def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, 
         units = np.asarray(further.run(frame)).astype(np.int64) >> 4
         return np.asarray(descriptor.load(frame)) + units.astype(np.uint64)
 
-    def make(word: int, worlds: Array) -> Matrix:
+    def make(word: int, worlds: Array) -> OperandMatrix:
         matrix = decode(word)
         if matrix.allocation >= len(memory_of):
             raise NotModelled("tcgen05 descriptor that was not initialized here")
@@ -142,12 +144,12 @@ def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, 
             program.state, program.observers, place.name, kind, place.root, Code(lambda frame: place.begin), []
         )
         cells = cell.reshape(-1, 1, 1) + np.arange(whole).reshape(1, -1, 1)
-        return Matrix(viewed, cell[None] + worlds[:, None, None], cells)
+        return OperandMatrix(viewed, cell[None] + worlds[:, None, None], cells)
 
-    return Named(word, _Kept(make))
+    return LocatedOperand(word, _Kept(make))
 
 
-def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram, sums: bool) -> Named:
+def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram, sums: bool) -> LocatedOperand:
     """The sums, or A, in tensor memory: argument `at` keeps an address, the next one is added to it."""
     first, further, memory = base(e.args[at], program), program.code(e.args[at + 1]), TensorMemory.of(program)
     kind, name = form.sum if sums else form.left, str(e.args[at].value)
@@ -161,7 +163,7 @@ def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram
     def word(frame: Frame) -> Value:
         return np.asarray(first(frame)).astype(np.int64) + np.asarray(further.run(frame)).astype(np.int64)
 
-    def make(word: int, worlds: Array) -> Matrix:
+    def make(word: int, worlds: Array) -> OperandMatrix:
         first_lane, first_column = word >> 16, word & 0xFFFF
         if first_lane and (first_lane != 16 or high + 16 >= LANES or form.m != 64 or form.stays):
             raise NotModelled(f"tcgen05.mma with sums or A from lane {first_lane} on")
@@ -171,6 +173,6 @@ def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram
         place = memory.place(name, kind)
         within = ((first_column + octets // WORD) * LANES + first_lane + lane) * WORD + octets % WORD
         cells = memory.position(within.reshape(-1, 1, 1), np.arange(whole).reshape(1, -1, 1))
-        return Matrix(place, memory.position(within[None], worlds[:, None, None]), cells)
+        return OperandMatrix(place, memory.position(within[None], worlds[:, None, None]), cells)
 
-    return Named(word, _Kept(make))
+    return LocatedOperand(word, _Kept(make))
