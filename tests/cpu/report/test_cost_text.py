@@ -6,6 +6,8 @@ import io
 import json
 from dataclasses import replace
 
+import pytest
+
 from tests.cpu.checking import make_run
 from tests.cpu.cost.kernels import cost, line_of
 from tlcheck.cost.model import KernelCost
@@ -13,6 +15,12 @@ from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
 
 RUN = replace(make_run("0.1.15"), target="sm_80")
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the table do not wrap, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "120")
 
 
 def printed(found: KernelCost, *, everything: bool = False) -> str:
