@@ -25,7 +25,7 @@ from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfer_of, where_in
 from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
 from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
@@ -59,6 +59,8 @@ def _bulk(
 @call("tma_load", "tma_load_im2col")
 def load(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
+    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
+        raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
     agents, late = agents_of(program.state), program.options.late
     by_map = is_descriptor(e.args[0])
     box, shared, tensor_place, done = _load_by_map(e, program) if by_map else _load_bulk(e, program)

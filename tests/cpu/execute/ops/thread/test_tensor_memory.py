@@ -235,8 +235,11 @@ def test_a_part_of_a_warp_is_undecided() -> None:
         kernel.run(*body, half)
 
 
-def test_pairs_of_blocks_are_undecided() -> None:
+@pytest.mark.parametrize(
+    "name", ["ptx_init_tensor_memory", "ptx_deallocate_tensor_memory", "tcgen05_mma_arrive", "tma_load"]
+)
+def test_pairs_of_blocks_are_undecided(name: str) -> None:
     kernel = Kernel(threads=32, lowered=lowered())
     word = kernel.tile("t", "uint32", (1,), "shared")
-    with pytest.raises(NotModelled, match="two blocks"):
-        kernel.run(call("ptx_init_tensor_memory", at(word), number(32), notes={"use_2cta": "1"}))
+    with pytest.raises(NotModelled, match=f"{name} of two blocks"):
+        kernel.run(call(name, at(word), number(32), notes={"use_2cta": "1"}))
