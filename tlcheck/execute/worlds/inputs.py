@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice, product
@@ -75,15 +76,50 @@ USUAL = Course()
 
 
 def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
-    """The sizes and integer parameters that tensors and numbers of the case's own say."""
+    """The sizes and integer parameters that tensors and numbers of the case's own say.
+
+    An axis of `n + 1` or `n * heads` elements says what n is, if nothing else in it is unknown.
+    """
     names = symbols(function)
     found = {name: int(given[name]) for name in names if name in given}
+    axes: list[tuple[Expr, int]] = []
     for buffer in function.buffers:
         array = given.get(str(buffer.data.value))
         if array is not None and array.ndim == len(buffer.shape):
-            pairs = zip(buffer.shape, array.shape, strict=True)
-            found.update({str(e.value): size for e, size in pairs if e.op == "var" and str(e.value) in names})
-    return found
+            axes += zip(buffer.shape, array.shape, strict=True)
+    found.update({str(e.value): size for e, size in axes if e.op == "var" and str(e.value) in names})
+    while True:
+        solved = dict(pair for e, size in axes if (pair := _solved(e, size, found)) is not None)
+        if not solved.keys() - found.keys():
+            return found
+        found = solved | found
+
+
+def _solved(e: Expr, size: int, values: Mapping[str, int]) -> tuple[str, int] | None:
+    """The only unknown variable of an axis of so many elements, and its value; None unless sums, differences and
+    products alone make the axis of it, and a natural number fits."""
+    while e.op in ("add", "sub", "mul"):
+        first, second = (_value(a, values) for a in e.args)
+        if (first is None) == (second is None):
+            return None
+        unknown, number = (e.args[0], second or 0) if first is None else (e.args[1], first or 0)
+        if e.op == "mul":
+            if number == 0 or size % number:
+                return None
+            size = size // number
+        elif e.op == "add":
+            size -= number
+        else:
+            size = size + number if first is None else number - size
+        e = unknown
+    return (str(e.value), size) if e.op == "var" and size >= 0 and str(e.value) not in values else None
+
+
+def _value(e: Expr, values: Mapping[str, int]) -> int | None:
+    """None where a variable is unknown."""
+    with suppress(NotModelled):
+        return int(evaluated(e, values))
+    return None
 
 
 def sizes(function: Function, given: Mapping[str, int], course: Course = USUAL) -> dict[str, int] | None:

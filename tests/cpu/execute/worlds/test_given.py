@@ -14,6 +14,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.execute.worlds import given
+from tlcheck.execute.worlds.inputs import known
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr
 
@@ -61,6 +62,37 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     (arrays,) = given.tensors(SOURCE, written(tmp_path, (tensor(0).reshape(2, 128), tensor(0)))).values()
     with pytest.raises(UsageError, match=r"inputs gives A of shape \[2, 128\], the kernel takes \[256\]"):
         given.require_shapes(SOURCE, arrays, {})
+
+
+N, HEADS = (Expr("var", "int32", (), name, uid) for uid, name in enumerate(("n", "heads"), -9))
+
+
+def binary(op: str, a: Expr, b: Expr | int) -> Expr:
+    return Expr(op, "int32", (a, b if isinstance(b, Expr) else Expr("int", "int32", (), b)))
+
+
+@pytest.mark.parametrize(
+    ("axes", "lengths", "expected"),
+    [
+        ((binary("add", N, 1),), (33,), {"n": 32}),
+        ((binary("sub", N, 1),), (33,), {"n": 34}),
+        ((binary("mul", N, 4),), (12,), {"n": 3}),
+        ((binary("mul", N, 4),), (13,), {}),
+        ((binary("mul", binary("add", N, 1), HEADS), HEADS), (12, 3), {"heads": 3, "n": 3}),
+        ((binary("mul", N, HEADS), binary("add", HEADS, 1)), (12, 4), {"heads": 3, "n": 4}),
+        ((binary("mul", N, HEADS),), (12,), {}),
+        ((binary("mul", N, 0),), (0,), {}),
+        ((binary("add", N, 8),), (3,), {}),
+        ((binary("mul", N, N),), (9,), {}),
+        ((binary("floordiv", N, 2),), (9,), {}),
+    ],
+)
+def test_sizes_are_solved_from_shapes(
+    axes: tuple[Expr, ...], lengths: tuple[int, ...], expected: dict[str, int]
+) -> None:
+    buffer = replace(SOURCE.buffers[0], shape=axes)
+    function = replace(SOURCE, buffers=(buffer,), params=(buffer.data,))
+    assert known(function, {str(buffer.data.value): np.zeros(lengths)}) == expected
 
 
 def test_elements_lie_apart_where_the_kernel_has_strides() -> None:
