@@ -130,7 +130,8 @@ def _wrong(call: LibraryCall, done: ProbeRun) -> str:
         want = expected(call, before, done.given[i]) if i < call.width else before
         if done.after[i] != want:
             given = f"{call.operation} of {_shown(done.given)}" if call.operation != "load" else "a load"
-            return f"{given} to element {i}, which holds {before:g}, leaves {done.after[i]:g}, not {want:g}"
+            holds, leaves, wanted = (_shown([number]) for number in (before, done.after[i], want))
+            return f"{given} to element {i}, which holds {holds}, leaves {leaves}, not {wanted}"
     if call.returns and done.returned != done.before[: call.width]:
         return f"it returns {_shown(done.returned)}, not the previous {_shown(done.before[: call.width])}"
     return ""

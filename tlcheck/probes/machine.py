@@ -5,6 +5,7 @@ Registers hold 64 bits; an instruction takes as many as its type has. What is no
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -245,6 +246,9 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
+_TO_INTEGER: dict[str, Callable[[float], int]] = {"rzi": int, "rni": round, "rmi": math.floor, "rpi": math.ceil}
+
+
 def _elements(operand: str) -> list[str]:
     """The registers of `{a, b}`, or the one."""
     return [o.strip() for o in operand.strip("{}").split(",")]
@@ -285,12 +289,29 @@ def _extended(kind: str, bits: int) -> int:
 
 
 def _cast(to: str, source: str, bits: int, opcode: tuple[str, ...]) -> int:
-    """A conversion, rounded to nearest even. Other roundings only of numbers that need none."""
+    """A conversion, rounded to nearest even. Other roundings to floats only of numbers that need none."""
     number = _number(source, bits)
+    if isinstance(number, float) and to not in _TYPES:
+        return encode(_dtype(to), _whole(to, source, number, opcode))
     exact = _number(to, encode(_dtype(to), number)) == number
     if not exact and ({"rz", "rm", "rp", "rna", "sat", "rni", "rmi", "rpi"} & set(opcode)):
         raise UnreadPtxError(f"`{'.'.join(opcode)}`")
     return encode(_dtype(to), number)
+
+
+def _whole(to: str, source: str, number: float, opcode: tuple[str, ...]) -> int:
+    """The nearest integer that a type has: `.sat` is implied (PTX, "cvt", of floats to integers). NaN is 0, or the
+    highest bit alone where either type is one of 64 bits."""
+    rounded = next((name for name in _TO_INTEGER if name in opcode), None)
+    if rounded is None:
+        raise UnreadPtxError(f"`{'.'.join(opcode)}`")
+    width, signed = 8 * _bytes(to), to[0] == "s"
+    least, most = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+    if math.isnan(number):
+        return 1 << width - 1 if source == "f64" or width == 64 else 0
+    if math.isinf(number):
+        return most if number > 0 else least
+    return min(max(_TO_INTEGER[rounded](number), least), most)
 
 
 def _sum(kind: str, a: int, b: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tlcheck.probes.judgement import judge
-from tlcheck.probes.machine import UnreadPtxError
+from tlcheck.probes.machine import GLOBAL, PtxMachine, UnreadPtxError
 from tlcheck.probes.ptx import entries
 from tlcheck.program.device_library import LOST, OK, STOPS, WRONG, Behaviour, LibraryCall
 
@@ -154,3 +154,44 @@ def test_a_bulk_reduction_adds_what_its_instruction_names() -> None:
     assert judged(LibraryCall("bulk", "float32", "float32", pointer=True), body).verdict == OK
     found = judged(LibraryCall("bulk", "int32", "int32", pointer=True), body)
     assert (found.verdict, found.detail.endswith("adds numbers of f32")) == (WRONG, True)
+
+
+BY_UNSIGNED = """\
+    ld.global.nc.f32 %f1, [%rd4];
+    cvt.rzi.{to}.f32 %rd5, %f1;
+    atom.global.add.u64 %rd6, [%rd3], %rd5;
+"""
+
+
+@pytest.mark.parametrize(("to", "verdict"), [("s64", OK), ("u64", WRONG)])
+def test_a_negative_float_is_0_as_an_unsigned_integer(to: str, verdict: str) -> None:
+    found = judged(LibraryCall("add", "int64", "float32"), BY_UNSIGNED.replace("{to}", to))
+    assert found.verdict == verdict
+    assert ("add of -5 to element 0" in found.detail) == (verdict == WRONG)
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "expected"),
+    [
+        ("rzi.u64.f32", 0xC040_0000, 0),  # -3
+        ("rzi.s64.f32", 0xC040_0000, (1 << 64) - 3),
+        ("rzi.s8.f32", 0x4348_0000, 127),  # 200
+        ("rzi.s32.f32", 0xBFC0_0000, (1 << 32) - 1),  # -1.5
+        ("rni.s32.f32", 0x4020_0000, 2),  # 2.5
+        ("rmi.s32.f32", 0xBFC0_0000, (1 << 32) - 2),
+        ("rpi.s32.f32", 0x3FC0_0000, 2),
+        ("rzi.s32.f32", 0x7FC0_0000, 0),  # NaN
+        ("rzi.s64.f32", 0x7FC0_0000, 1 << 63),
+        ("rzi.u64.f32", 0x7FC0_0000, 1 << 63),
+        ("rzi.s32.f32", 0x7F80_0000, (1 << 31) - 1),  # infinity
+        ("rzi.s32.f32", 0xFF80_0000, 1 << 31),
+    ],
+)
+def test_floats_become_the_nearest_integers_of_a_type(how: str, given: int, expected: int) -> None:
+    to = how.split(".")[1]
+    body = f"mov.b32 %r1, 0f{given:08x};\n cvt.{how} %rd5, %r1;\n st.global.u64 [%rd3], %rd5;\n"
+    text = f".visible .entry p0(\n.param .u64 p0_param_0\n)\n{{\n.reg .b32 %r<9>;\n{POINTERS}{body}    ret;\n}}\n"
+    machine = PtxMachine(entries(text)["p0"], {"p0_param_0": GLOBAL, "p0_param_1": GLOBAL + 4096})
+    machine.run()
+    width = int(to[1:])
+    assert machine.read(GLOBAL, 8) & ((1 << width) - 1) == expected
