@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import re
@@ -162,11 +163,17 @@ def line_of(run: Run, failure: Failure) -> int:
     if number.isdigit() and Path(place).resolve() == Path(run.file).resolve():
         return int(number)
     try:
-        lines = Path(run.file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        module = ast.parse(Path(run.file).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
         return 0
-    bound = re.compile(rf"(?:(?:async )?def |class )?{re.escape(run.name)}\b")
-    return next((n for n, line in enumerate(lines, 1) if run.name and bound.match(line)), 0)
+    return next((stmt.lineno for stmt in module.body if run.name in _bound(stmt)), 0)
+
+
+def _bound(stmt: ast.stmt) -> set[str]:
+    """The names that a statement of a module binds; of a definition its own."""
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {stmt.name}
+    return {node.id for node in ast.walk(stmt) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:
