@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tlcheck.case import Case
-from tlcheck.worker import kernels, packages
+from tlcheck.worker import kernels, packages, standins
 from tlcheck.worker.failures import RequestError
 
 
@@ -23,7 +23,8 @@ def load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     """Import a file as Python would run it, once for all jobs of this process: its folder, then `pythonpath`, first
     on `sys.path`, its project last.
 
-    A file in a package is imported as a part of it, so that its relative imports work. Raises what the file raises.
+    A file in a package is imported as a part of it, so that its relative imports work. Packages that are not installed
+    are stood in for. Raises what the file raises.
     """
     file = Path(path).resolve()
     if not file.is_file():
@@ -33,6 +34,7 @@ def load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     sys.path[:0] = [str(place.root), *pythonpath]
     sys.path += map(str, packages.project_folders(file))
     sys.argv = [str(file)]
+    standins.install()
     if "." in name:
         return importlib.import_module(name)
     if name in sys.modules:  # a kernel file called torch.py must not replace what is loaded
@@ -56,8 +58,12 @@ def declared_cases(module: ModuleType) -> dict[str, Case]:
 
 
 def kernel_names(module: ModuleType) -> list[str]:
-    """What can surely be lowered: JIT functions and PrimFuncs that the file defines."""
-    return [name for name, value in vars(module).items() if not name.startswith("_") and kernels.is_kernel(value)]
+    """What can surely be lowered: JIT functions and PrimFuncs that the file defines.
+
+    A stand-in has every attribute, those of a kernel too.
+    """
+    named = [(name, value) for name, value in vars(module).items() if not name.startswith("_")]
+    return [name for name, value in named if not standins.is_stand_in(value) and kernels.is_kernel(value)]
 
 
 def lookup(module: ModuleType, name: str) -> Any:

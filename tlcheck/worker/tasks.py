@@ -31,7 +31,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import failures, limits, protocol, release
+from tlcheck.worker import failures, limits, protocol, release, standins
 from tlcheck.worker.dependencies import Recorder
 from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, read_job
 
@@ -86,7 +86,8 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
                 recorder.watch()
             message = {"result": _result(job, channel)}
         except BaseException as error:
-            message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
+            failure = failures.from_exception(error, channel.phase, str(Path(job.file).resolve()))
+            message = {"failure": asdict(standins.told(failure))}
         if recorder is not None and (found := recorder.found()) is not None:
             channel.write({"dependencies": asdict(found)})
         for stream in (sys.stdout, sys.stderr):

@@ -310,10 +310,10 @@ def test_what_is_asked_for_and_not_in_the_file(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.usefixtures("real")
 def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text(f"{DECLARES}import nowhere")
+    (tmp_path / "k.py").write_text(f"{DECLARES}import nowhere.else_\nif nowhere.else_.FULL: x = 1")
     code, out = check(capsys, "k.py")
     assert code == 3
-    assert out.startswith("k.py:2: not checked: import: ModuleNotFoundError: No module named 'nowhere'   [")
+    assert out.startswith("k.py:3: not checked: import: MissingPackageError: nowhere.else_.FULL was tested, and")
 
 
 @pytest.mark.slow

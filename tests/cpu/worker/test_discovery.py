@@ -105,7 +105,17 @@ def test_a_file_that_is_not_there(worker: Client) -> None:
     [
         ("x = (", "SyntaxError: '(' was never closed", 3),
         ("\nraise ValueError('odd\\nheads')", "ValueError: odd", 4),
-        ("import torch_of_the_moon", "ModuleNotFoundError: No module named 'torch_of_the_moon'", 3),
+        (
+            "import torch_of_the_moon as moon\nif moon.FULL: ...",
+            "MissingPackageError: torch_of_the_moon.FULL was tested, and torch_of_the_moon is not installed",
+            4,
+        ),
+        (
+            "from torch_of_the_moon import SIZE\nHALF = SIZE // 2",
+            "TypeError: unsupported operand type(s) for //: '_Anything' and 'int' "
+            "(not installed, and stood in for: torch_of_the_moon)",
+            4,
+        ),
         ("import json\njson.loads('{')", "JSONDecodeError: ", 4),
         (
             "from tlcheck import Case\ndef f(): ...\ncase = Case(f, reference=f)",
@@ -120,6 +130,13 @@ def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, 
     assert failure is not None
     assert (failure.kind, failure.phase, failure.where) == ("exception", "import", f"{file}:{line}")
     assert failure.message.startswith(message)
+
+
+def test_a_package_that_the_kernel_does_not_need_may_be_missing(worker: Client, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "compared.py").write_text("import torch_of_the_moon\nfrom torch_of_the_sun import light")
+    found = discover(worker, write(f"from compared import light\n{FILE}"))
+    assert found.failure is None
+    assert found.kernels == ("scale", "ready")
 
 
 DECLARE = "from tlcheck import Case\ndef kernel(**found): ...\ncase = Case(kernel, "

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import breakpoints, device, failures, kernel_file, packages
-from tlcheck.worker.capture import borrowed, pytests, standins
+from tlcheck.worker import breakpoints, device, failures, kernel_file, packages, standins
+from tlcheck.worker.capture import borrowed, pytests
 from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.refusals import Refusals
@@ -59,9 +59,10 @@ def capture(
     except BaseException as error:
         ended = _ended(error, file)
     enter("done")
-    ended = _with_stand_ins(ended)
+    if ended is not None:
+        ended = standins.told(ended)
     refused = list(refusals.seen)
-    return {"ended": asdict(ended) if ended else None, "names": _kernel_names(module), "refused": refused}
+    return {"ended": asdict(ended) if ended else None, "names": kernel_file.kernel_names(module), "refused": refused}
 
 
 def warm() -> None:
@@ -99,7 +100,7 @@ def _watch(recording: Recording, job: CaptureJob) -> contextlib.AbstractContextM
 
     stem = str(Path(job.output).with_suffix(""))
     LiveWatch(recording, Keeper(stem, job.record_limit) if job.record_limit else None).install()
-    standins.install(lambda arguments: None)
+    standins.install()
     return contextlib.nullcontext()
 
 
@@ -121,14 +122,6 @@ def _ended(error: BaseException, file: Path) -> Failure | None:
     return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
 
 
-def _with_stand_ins(ended: Failure | None) -> Failure | None:
-    """What ended the script may come of what is not what it seems to be."""
-    unsaid = [name for name in standins.used() if ended and name not in ended.message]
-    if ended is None or not unsaid:
-        return ended
-    return replace(ended, message=f"{ended.message} (not installed, and stood in for: {', '.join(unsaid)})")
-
-
 def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | None:
     """What there is to say of the first failed test, rather one that failed by itself; None if all is well.
 
@@ -144,8 +137,3 @@ def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | 
         return None
     count = len(tests.skipped)
     return Failure("skipped", "run", f"{count} test{'s' * (count > 1)} skipped: {tests.skipped[0]}")
-
-
-def _kernel_names(module: types.ModuleType) -> list[str]:
-    """Of what the script defines; a stand-in has every attribute, those of a kernel too."""
-    return [name for name in kernel_file.kernel_names(module) if not standins.is_stand_in(vars(module)[name])]

@@ -1,4 +1,7 @@
-"""Stand-ins for packages that a script imports only to compare with: they fail when something of them is called.
+"""Stand-ins for packages that a user's file imports and that are not installed: they fail when something of them is
+used.
+
+Examples import what they compare with, such as Triton, at the top of the file that has the kernel.
 
 Only what a user's own file imports is replaced, and not where the file itself expects that it may be missing.
 """
@@ -14,11 +17,13 @@ import sys
 import sysconfig
 import types
 from collections.abc import Callable, MutableSequence, Sequence
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from tlcheck.worker.capture.unseen import UnseenError
+from tlcheck.worker.protocol import Failure
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _AT_IMPORT = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
@@ -61,6 +66,9 @@ class _Anything:
 
     def __getitem__(self, key: Any) -> Any:
         return self
+
+    def __bool__(self) -> bool:
+        raise MissingPackageError(f"{self._name} was tested, and {self._name.partition('.')[0]} is not installed")
 
     def __iter__(self) -> Any:
         raise MissingPackageError(f"{self._name} was taken apart, and {self._name.partition('.')[0]} is not installed")
@@ -137,15 +145,23 @@ def is_stand_in(value: object) -> bool:
     return isinstance(value, (_StandIn, _Anything))
 
 
-def used() -> tuple[str, ...]:
-    """The packages that were replaced."""
-    return tuple(_used)
+def install(launched: Callable[[Sequence[Any]], None] | None = None) -> None:
+    """Replace from now on what is not installed.
+
+    launched: is told of the arguments of a kernel of another compiler, which may write what it is given.
+    """
+    if launched is not None:
+        _told.append(launched)
+    if not any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
+        sys.meta_path.append(StandInFinder())
 
 
-def install(launched: Callable[[Sequence[Any]], None]) -> None:
-    """launched: is told of the arguments of a kernel of another compiler, which may write what it is given."""
-    _told.append(launched)
-    sys.meta_path.append(StandInFinder())
+def told(failure: Failure) -> Failure:
+    """Return the failure with the packages that were replaced and that its message does not name."""
+    unsaid = [name for name in _used if name not in failure.message]
+    if not unsaid:
+        return failure
+    return replace(failure, message=f"{failure.message} (not installed, and stood in for: {', '.join(unsaid)})")
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:
