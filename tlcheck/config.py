@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.snapshot.checkpoint import Checkpoint
 
@@ -194,6 +192,8 @@ def _strings(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
 
 def _requirements(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
     """What pip is given: names with versions; paths and addresses are pip's to judge."""
+    from packaging.requirements import InvalidRequirement, Requirement  # 15 ms, and few projects have any
+
     found = _strings(file, table, "requirements")
     for item in found:
         try:

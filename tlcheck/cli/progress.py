@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tlcheck.lower.runs import Run
 from tlcheck.report.console import console
@@ -23,11 +24,11 @@ PAUSE = 30.0  # seconds between the lines
 class Bar:
     """Watches a `Session`, and the `Judge` of what it lowers. doing: what began last, in words.
 
-    lowered: runs, of which so many were `known` from earlier commands. judging: whether verdicts are what counts.
+    update: changes what the terminal shows, with the arguments of rich's `Progress.update`. lowered: runs, of which so
+    many were `known` from earlier commands. judging: whether verdicts are what counts.
     """
 
-    progress: Progress
-    task: TaskID
+    update: Callable[..., None]
     runs: int = 0
     lowered: int = 0
     known: int = 0
@@ -38,11 +39,11 @@ class Bar:
 
     def stage(self, text: str) -> None:
         self.doing = text
-        self.progress.update(self.task, description=escape(text))
+        self.update(description=escape(text))
 
     def total(self, runs: int) -> None:
         self.runs += runs
-        self.progress.update(self.task, total=self.runs)
+        self.update(total=self.runs)
 
     def done(self, run: Run, *, known: bool = False) -> None:
         self.lowered += 1
@@ -57,7 +58,7 @@ class Bar:
         self._show()
 
     def _show(self) -> None:
-        self.progress.update(self.task, completed=self.judged if self.judging else self.lowered)
+        self.update(completed=self.judged if self.judging else self.lowered)
 
     def line(self) -> str:
         """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run."""
@@ -78,13 +79,27 @@ def bar(loudness: int = 0, *, judging: bool = False) -> Iterator[Bar]:
     loudness: see `Settings`. judging: see `Bar`.
     """
     screen = console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True, disable=loudness < 0 or not screen.is_terminal) as progress:
-        made = Bar(progress, progress.add_task("", total=None), judging=judging)
-        with _speaking(made, silent=loudness < 0 or screen.is_terminal):
+    shown = loudness >= 0 and screen.is_terminal
+    with _updates(screen) if shown else nullcontext(_nothing) as update:
+        made = Bar(update, judging=judging)
+        with _speaking(made, silent=loudness < 0 or shown):
             yield made
     if loudness > 0 and made.lowered:
         print(f"tlcheck: {made.summary()}", file=sys.stderr)
+
+
+@contextmanager
+def _updates(screen: Console) -> Iterator[Callable[..., None]]:
+    """A bar on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # 8 ms
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as progress:
+        yield partial(progress.update, progress.add_task("", total=None))
+
+
+def _nothing(**changes: object) -> None:
+    """No terminal shows the bar."""
 
 
 @contextmanager

@@ -9,10 +9,13 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import Distribution, distributions
+from typing import TYPE_CHECKING
 
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.resolve import Toolchain
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 # What takes part in lowering. Everything else in an environment is not part of its identity.
 _PACKAGES = ("tilelang", "apache-tvm-ffi", "z3-solver", "torch")
@@ -85,6 +88,8 @@ def probe(toolchain: Toolchain) -> Probe:
 
 def _first(name: str, path: list[str]) -> Distribution | None:
     """The distribution that an import would take: the first one on the path."""
+    from importlib.metadata import distributions  # 10 ms, which no known kernel needs
+
     return next(iter(distributions(name=name, path=path)), None)
 
 

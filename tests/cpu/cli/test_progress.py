@@ -35,13 +35,21 @@ def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
 
 
 def test_a_bar_ends_with_the_last_verdict() -> None:
+    shown: dict[str, object] = {}
+    made = progress.Bar(lambda **changes: shown.update(changes), judging=True)
+    made.total(2)
+    made.done(make_run())
+    assert shown["completed"] == 0
+    made.has_judged(make_run())
+    assert (shown["completed"], shown["total"]) == (1, 2)
+
+
+def test_a_terminal_shows_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
     with progress.bar() as made:
-        made.judging = True
         made.total(2)
-        made.done(make_run())
-        assert made.progress.tasks[0].completed == 0
-        made.has_judged(make_run())
-        assert (made.progress.tasks[0].completed, made.progress.tasks[0].total) == (1, 2)
+        made.judges(make_run())
+    assert "checking k.py::case sm_90" in capsys.readouterr().err
 
 
 def test_who_wants_quiet_hears_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
