@@ -353,6 +353,12 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
     )
 
 
+def adds_wrong(claim: Claim) -> bool:
+    """Whether an atomic leaves other values than the source: not one that lost only its memory order."""
+    found = claim.finding
+    return (claim.kind, claim.verdict) == ("atomic", REFUTED) and found is not None and found.weight == "error"
+
+
 def is_apart(claim: Claim) -> bool:
     """Whether an atomic is refuted by what an execution does not show."""
     found = claim.finding

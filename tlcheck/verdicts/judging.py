@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -29,7 +29,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.causes import by_cause
-from tlcheck.verdicts.claim import Claim, on_device, with_content
+from tlcheck.verdicts.claim import Claim, adds_wrong, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.launches import with_launch
 from tlcheck.verdicts.results import Result, internal_failure, result_of
@@ -146,7 +146,8 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
-        found, digest, cost = ((), "", None) if request is None else _executed(snapshot, request)
+        explained = {claim.buffer for claim in report.claims if adds_wrong(claim)}
+        found, digest, cost = ((), "", None) if request is None else _executed(snapshot, request, explained)
     except UsageError as error:  # blocks that are not in the grid
         return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
@@ -170,8 +171,13 @@ def _given_sizes(claims: tuple[Claim, ...]) -> Mapping[str, int]:
     return next((claim.executed.sizes for claim in claims if claim.executed is not None), {})
 
 
-def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str, KernelCost | None]:
-    """The claims, the digest of what the source left, and the cost where it is asked for and can be counted."""
+def _executed(
+    snapshot: Snapshot, request: Request, explained: Collection[str]
+) -> tuple[tuple[Claim, ...], str, KernelCost | None]:
+    """The claims, the digest of what the source left, and the cost where it is asked for and can be counted.
+
+    explained: outputs to which a refuted atomic adds.
+    """
     from tlcheck.cost.measure import cost_by  # as above
     from tlcheck.execute.compare.diagnosis import diagnose
     from tlcheck.execute.compare.run import execute
@@ -180,7 +186,7 @@ def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], 
     done = execute(snapshot, request)
     cost = None if done.counts is None else cost_by(done.counts, snapshot)
     done = replace(done, counts=None)
-    return claims_of(snapshot, diagnose(snapshot, request, done), request), done.digest, cost
+    return claims_of(snapshot, diagnose(snapshot, request, done, explained=explained), request), done.digest, cost
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

@@ -305,7 +305,7 @@ def _plain(function: Function) -> Iterator[object]:
 
 
 def test_schema_1_is_still_read() -> None:
-    old = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
+    old = FOLDER / "old" / "attention_full_0.1.7.snapshot.json"
     text = old.read_text()
     assert json.loads(text)["schema"] == 1
     whole = loads(text)

@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.checking import make_atomic, make_finding
+from tests.fixtures.index import FOLDER
+from tlcheck.execute.compare import diagnosis
+from tlcheck.execute.request import Request
 from tlcheck.verdicts.causes import by_cause
 from tlcheck.verdicts.claim import Claim, FindingOrigin, Kind, OriginKind, Verdict
+from tlcheck.verdicts.judging import verdicts_of
+from tlcheck.verdicts.results import read_snapshot
 from tlcheck.witness import Accesses, Act
 
 RULES: dict[Kind, str] = {"output": "TLO001", "order": "TLR001", "legality": "TLL001", "atomic": "TLA005"}
@@ -80,3 +85,14 @@ def test_a_hazard_that_shows_in_a_value_is_an_error() -> None:
     assert alone.finding is not None
     assert both.finding is not None
     assert (alone.finding.weight, both.finding.weight) == ("hazard", "error")
+
+
+def test_an_output_that_a_refuted_atomic_explains_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def diagnosed(*_: object) -> None:
+        raise AssertionError("its cause is known")
+
+    monkeypatch.setattr(diagnosis, "_wrong_output", diagnosed)
+    verdicts = verdicts_of(read_snapshot(FOLDER / "rules" / "TLA001-bad.snapshot.json"), Request())
+    (atomic,) = [claim for claim in verdicts.claims if claim.kind == "atomic"]
+    assert verdicts.failure is None
+    assert [(also.kind, also.verdict) for also in atomic.also] == [("output", "refuted")]

@@ -127,7 +127,7 @@ def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: py
             raise PackageNotFoundError(package)
         return "1.0"
 
-    monkeypatch.setattr(kept, "version", version)
+    monkeypatch.setattr("importlib.metadata.version", version)
     kept._versions.cache_clear()
     try:
         for digest in ("one", "other"):

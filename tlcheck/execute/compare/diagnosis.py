@@ -5,7 +5,7 @@ A wrong output or access runs again: at earlier checkpoints, as TIR, and traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.execution import Execution
@@ -38,9 +38,9 @@ class WrongOutput:
     """
 
     difference: Difference
-    onset: Onset | None
-    departure: Departure | None
-    traced: Traced | None
+    onset: Onset | None = None
+    departure: Departure | None = None
+    traced: Traced | None = None
     origin: ValueOrigin | None = None
 
 
@@ -53,12 +53,24 @@ class Diagnosis:
     stop: Onset | None
 
 
-def diagnose(snapshot: Snapshot, request: Request, execution: Execution, *, steps: bool = True) -> Diagnosis:
-    """Find the onsets of whatever is wrong in the execution of a request, and unless not wanted the steps to it."""
+def diagnose(
+    snapshot: Snapshot,
+    request: Request,
+    execution: Execution,
+    *,
+    steps: bool = True,
+    explained: Collection[str] = (),
+) -> Diagnosis:
+    """Find the onsets of whatever is wrong in the execution of a request, and unless not wanted the steps to it.
+
+    explained: outputs whose cause is known: they are not executed again.
+    """
     levels = Levels(snapshot, request)
     stop = None if execution.illegal is None else _stop(levels, execution, execution.illegal)
     outputs = {
-        outcome.name: _wrong_output(snapshot, levels, outcome, execution.races, steps)
+        outcome.name: WrongOutput(outcome.difference)
+        if outcome.name in explained
+        else _wrong_output(snapshot, levels, outcome, execution.races, steps)
         for outcome in execution.outputs
         if outcome.difference is not None
     }
