@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
         "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: all tests below this folder)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
-    add_lowering_arguments(parser, archs=USUAL[-1])
+    add_lowering_arguments(parser, pass_configs=False, archs=USUAL[-1])
     add_script_arguments(parser)
 
 

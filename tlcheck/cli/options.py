@@ -12,7 +12,7 @@ from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
 from tlcheck.lower.machines import MachinePool
 from tlcheck.lower.scripts import Scripts
-from tlcheck.lower.selection import parse_archs, parse_args
+from tlcheck.lower.selection import parse_archs, parse_args, parse_pass_configs
 from tlcheck.lower.session import Settings
 from tlcheck.targets.lookup import USUAL
 
@@ -29,10 +29,12 @@ def add_lowering_arguments(
     toolchain: bool = True,
     archs: str = "what cases declare",
     cluster: bool = False,
+    pass_configs: bool = True,
 ) -> None:
     """Add all of `LoweringOptions`. archs: the default, in words.
 
-    toolchain: whether the command works with one of them. cluster: whether it can work on a cluster.
+    toolchain: whether the command works with one of them. cluster: whether it can work on a cluster. pass_configs:
+    whether it can change those of kernels.
     """
     parser.add_argument("--arch", metavar="LIST", help=f"comma list such as {','.join(USUAL)} (default: {archs})")
     if toolchain:
@@ -42,6 +44,15 @@ def add_lowering_arguments(
     parser.add_argument(
         "--arg", dest="args", action="append", default=[], metavar="NAME=VALUE", help="build argument; may be repeated"
     )
+    if pass_configs:
+        parser.add_argument(
+            "--pass-config",
+            dest="pass_configs",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="over the kernel's own, such as TL_DISABLE_WGMMA=True; may be repeated",
+        )
     parser.add_argument(
         "--timeout",
         type=positive,
@@ -67,18 +78,21 @@ def add_lowering_arguments(
             help="lower and judge on a Ray cluster: ray://HOST:PORT, HOST:PORT or `auto`",
         )
     parser.set_defaults(**{name: None for name, has in (("toolchain", toolchain), ("cluster", cluster)) if not has})
+    if not pass_configs:
+        parser.set_defaults(pass_configs=[])
 
 
 @dataclass(frozen=True)
 class LoweringOptions:
     """What `add_lowering_arguments` adds; None where the user says nothing, and the project decides.
 
-    arch: a comma list. args: texts `NAME=VALUE`. cluster: its address.
+    arch: a comma list. args, pass_configs: texts `NAME=VALUE`. cluster: its address.
     """
 
     arch: str | None = None
     toolchain: str | None = None
     args: tuple[str, ...] = ()
+    pass_configs: tuple[str, ...] = ()
     timeout: float = _TIMEOUT
     jobs: int | None = None
     no_fork: bool = False
@@ -91,7 +105,12 @@ class LoweringOptions:
     @property
     def for_kernel_files(self) -> list[str]:
         """The given options that mean nothing for a saved snapshot."""
-        named = (("--arch", self.arch), ("--toolchain", self.toolchain), ("--arg", self.args))
+        named = (
+            ("--arch", self.arch),
+            ("--toolchain", self.toolchain),
+            ("--arg", self.args),
+            ("--pass-config", self.pass_configs),
+        )
         return [name for name, value in named if value]
 
     @property
@@ -102,6 +121,8 @@ class LoweringOptions:
 
     def settings(self, config: Config, scripts: Scripts | None = None, *, every_pass: bool = False) -> Settings:
         """How to lower. scripts: how they are run; None for a command that runs none. Raises UsageError."""
+        if self.pass_configs and scripts is not None and scripts.live:
+            raise UsageError("--pass-config has no meaning with --live: TileLang itself compiles the kernels")
         with naming(None if self.arch is not None else config, "arch"):
             arch = parse_archs(self.arch.split(",") if self.arch is not None else config.arch)
         return Settings(
@@ -109,6 +130,7 @@ class LoweringOptions:
             toolchain_from="" if self.toolchain else config.place("toolchain"),
             arch=arch,
             args=parse_args(self.args),
+            pass_configs=parse_pass_configs(self.pass_configs),
             pythonpath=(*map(str, config.pythonpath), *map(os.path.abspath, self.pythonpath)),
             requirements=config.requirements,
             timeout=self.timeout,
@@ -131,6 +153,7 @@ class LoweringOptions:
 
     def _of_kernels(self) -> list[str]:
         words = [word for arg in self.args for word in ("--arg", arg)]
+        words += [word for one in self.pass_configs for word in ("--pass-config", one)]
         return words + [word for folder in self.pythonpath for word in ("--pythonpath", folder)]
 
     def _cluster(self, *, live: bool) -> MachinePool | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tlcheck.case import Expect
 from tlcheck.execute.request import GivenInputs
+from tlcheck.lower.selection import UNCHANGED, Variation
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import at_commit
@@ -30,7 +31,7 @@ class Run:
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
     versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
     reports. has_inputs, has_reference: whether the case declares its own. said: the words of the user's command line
-    that any other command about it needs.
+    that any other command about it needs. variation: see `Selection`.
     """
 
     file: str
@@ -44,6 +45,7 @@ class Run:
     has_inputs: bool = False
     said: tuple[str, ...] = ()
     has_reference: bool = False
+    variation: Variation = UNCHANGED
 
     @property
     def case(self) -> str:

@@ -5,7 +5,7 @@ CASE = `FILE[::NAME][@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,23 @@ SNAPSHOT_SUFFIX = ".json"
 
 
 @dataclass(frozen=True)
+class Variation:
+    """What a kernel is lowered with instead of its own: names and values, as text."""
+
+    args: tuple[tuple[str, str], ...] = ()
+    pass_configs: tuple[tuple[str, str], ...] = ()
+
+
+UNCHANGED = Variation()
+
+
+@dataclass(frozen=True)
 class Selection:
     """A kernel file, or one case or kernel in it, or a saved snapshot.
 
     toolchain: as the user named it; empty for the default one. found: in a folder, not named by the user. tests: in a
     folder of tests that the user named. only: the cases that are wanted, each with its target; all where None.
+    variation: over what the user says of all kernels.
     """
 
     path: Path
@@ -30,6 +42,7 @@ class Selection:
     found: bool = False
     tests: bool = False
     only: frozenset[tuple[str, str]] | None = None
+    variation: Variation = UNCHANGED
 
     @property
     def is_snapshot(self) -> bool:
@@ -91,15 +104,24 @@ def _is_kernel_file(relative: Path) -> bool:
 
 def parse_args(texts: Iterable[str]) -> Mapping[str, str]:
     """`--arg k=v` values by name, as text. Raises UsageError."""
-    args: dict[str, str] = {}
+    return _by_name("--arg", texts, str.isidentifier)
+
+
+def parse_pass_configs(texts: Iterable[str]) -> Mapping[str, str]:
+    """`--pass-config k=v` values by name, as text. Raises UsageError."""
+    return _by_name("--pass-config", texts, bool)
+
+
+def _by_name(option: str, texts: Iterable[str], is_name: Callable[[str], bool]) -> Mapping[str, str]:
+    values: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
-        if not equals or not key.isidentifier():
-            raise UsageError(f"--arg {text}: expected NAME=VALUE")
-        if key in args:
-            raise UsageError(f"--arg {key} is given twice")
-        args[key] = value
-    return args
+        if not equals or not is_name(key):
+            raise UsageError(f"{option} {text}: expected NAME=VALUE")
+        if key in values:
+            raise UsageError(f"{option} {key} is given twice")
+        values[key] = value
+    return values
 
 
 def parse_archs(archs: Iterable[str]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from tlcheck.lower.selection import Selection
 from tlcheck.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, name_of, output_of
+from tlcheck.worker.protocol import PASS_CONFIG
 
 _VERBS = {DiscoverJob: "importing", LowerJob: "lowering", InputsJob: "making inputs of", CaptureJob: "running"}
 
@@ -32,16 +33,17 @@ _VERBS = {DiscoverJob: "importing", LowerJob: "lowering", InputsJob: "making inp
 class Settings:
     """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
 
-    timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `LowerJob`. cache: whether results are
-    kept. scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases
-    that declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and
-    judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at the end how many kernels were
-    lowered. said: see `Run`.
+    pass_configs: over the kernels' own. timeout: processor seconds for one case. fork: see `Worker`. every_pass: see
+    `LowerJob`. cache: whether results are kept. scripts: how files without cases are run; None where they are not.
+    seeds: of the inputs to be made by cases that declare some. toolchain_from: the setting that names the toolchain, if
+    one does. cluster: who lowers and judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at
+    the end how many kernels were lowered. said: see `Run`.
     """
 
     toolchain: str = "pinned"
     arch: tuple[str, ...] = ()
     args: Mapping[str, str] = field(default_factory=dict)
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     pythonpath: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     timeout: float = 300.0
@@ -239,7 +241,8 @@ class _Lowering:
         asked.selections = {place: s for place, s in asked.selections.items() if place not in scripts}
         device = next(iter(self._settings.arch), ALL_TARGETS[-1])
         for place, selection in asked.selections.items():
-            job = DiscoverJob(str(selection.path), selection.name, self._settings.args, **self._common(device))
+            args = {**self._settings.args, **dict(selection.variation.args)}
+            job = DiscoverJob(str(selection.path), selection.name, args, **self._common(device))
             self._ask(asked, (job, _Import(asked, place)))
         for place, selection in scripts.items():
             self._capture(asked, place, selection)
@@ -257,7 +260,10 @@ class _Lowering:
             output = self._session.folder / f"{place}-{number}.zip"
             run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number), said=self._settings.said)
             every_pass = self._settings.every_pass
-            job = CaptureJob(run.file, output=str(output), every_pass=every_pass, **self._common(arch))
+            configs = self._settings.pass_configs
+            job = CaptureJob(
+                run.file, output=str(output), every_pass=every_pass, pass_configs=configs, **self._common(arch)
+            )
             self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
 
     def _captured(self, script: Script, job: CaptureJob, done: AnsweredJob) -> Iterator[Lowered]:
@@ -312,12 +318,29 @@ class _Lowering:
         """The run that stands for a whole file."""
         selection, versions = asked.selections[place], asked.found[place][1]
         said = self._settings.said
-        return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,), said=said)
+        return Run(
+            str(selection.path),
+            selection.name,
+            "",
+            asked.name,
+            versions,
+            position=(place,),
+            said=said,
+            variation=selection.variation,
+        )
 
     def _lowering(self, run: Run) -> LowerJob:
         output = str(self._session.folder / ("-".join(map(str, run.position)) + ".snapshot.json"))
-        args, every_pass = self._settings.args, self._settings.every_pass
-        return LowerJob(run.file, run.name, args, output=output, every_pass=every_pass, **self._common(run.target))
+        settings = self._settings
+        return LowerJob(
+            run.file,
+            run.name,
+            {**settings.args, **dict(run.variation.args)},
+            output=output,
+            every_pass=settings.every_pass,
+            pass_configs={**settings.pass_configs, **dict(run.variation.pass_configs)},
+            **self._common(run.target),
+        )
 
     def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):
@@ -325,7 +348,7 @@ class _Lowering:
                 if selection.only is not None and (case.name, target) not in selection.only:
                     continue
                 position = (*run.position, place, number)
-                own = case.expects, position, case.inputs, run.said, case.reference
+                own = case.expects, position, case.inputs, run.said, case.reference, run.variation
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:
@@ -338,9 +361,12 @@ class _Lowering:
         return tuple(arch for arch in asked if arch in case.targets)
 
     def _lowered(self, run: Run, done: AnsweredJob) -> Lowered:
-        """What the answer to a `lower` job says."""
+        """What the answer to a `lower` job says. Raises UsageError for a pass configuration that is not there."""
         self._watcher.done(run, known=done.known)
         answer, result = done.answer, done.answer.result or {}
+        failure = answer.failure
+        if failure is not None and failure.kind == PASS_CONFIG and not run.variation.pass_configs:
+            raise UsageError(failure.message)
         output = Path(output_of(done.job))
         snapshot = output if answer.result is not None else None
         return Lowered(

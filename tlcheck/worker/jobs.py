@@ -44,6 +44,7 @@ class LowerJob(FileJob):
     """Lower a case or kernel and write its snapshot. name, args: as in `DiscoverJob`.
 
     output: the snapshot's file. every_pass: keep the module after each pass instead of at the checkpoints.
+    pass_configs: over the kernel's own, as the user typed them (`tlcheck.worker.pass_configs`).
     known: hashes of kernels that need no lowering (`tlcheck.worker.fingerprint`); None where nobody asks for hashes.
     """
 
@@ -52,6 +53,7 @@ class LowerJob(FileJob):
     _: KW_ONLY
     output: str
     every_pass: bool = False
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     known: tuple[str, ...] | None = None
 
 
@@ -74,7 +76,7 @@ class InputsJob(FileJob):
 class CaptureJob(FileJob):
     """Run the file as a script and lower all kernels that it compiles.
 
-    output: a zip file of snapshots. every_pass: as in `LowerJob`. script_args: the script's command line.
+    output: a zip file of snapshots. every_pass, pass_configs: as in `LowerJob`. script_args: the script's command line.
     max_configs: of each of its autotuned kernels.
     tools: folder with pytest, for toolchains that have none; empty if there is none.
     interpreter: tlcheck's own, for the values that a script asks for.
@@ -85,6 +87,7 @@ class CaptureJob(FileJob):
     _: KW_ONLY
     output: str
     every_pass: bool = False
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     script_args: tuple[str, ...] = ()
     max_configs: int = 1
     tools: str = ""

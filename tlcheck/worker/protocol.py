@@ -20,6 +20,8 @@ from tlcheck.worker.dependencies import Dependencies
 
 OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
 
+PASS_CONFIG = "pass-config"  # kind of the failure where a release has no such configuration
+
 
 @dataclass(frozen=True)
 class Failure:

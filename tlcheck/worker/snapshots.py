@@ -18,6 +18,7 @@ from tlcheck.worker.failures import PassError
 from tlcheck.worker.fingerprint import fingerprint
 from tlcheck.worker.jobs import CaptureJob, LowerJob
 from tlcheck.worker.lines import StatementLines
+from tlcheck.worker.pass_configs import set_over
 
 
 def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
@@ -40,13 +41,14 @@ def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
         **kernel_file.place(module, job.file, job.name, case.kernel),
         "args": {key: repr(value) for key, value in args.items()},
     }
+    configs = set_over(built.pass_configs, job.pass_configs)
     stamped = lines.stamp(built.prim_func)
     known_by: dict[str, Any] = {}
     if before is not None and before.is_as_before():
-        known_by = _known_by(stamped, built.pass_configs, meta["file"])
+        known_by = _known_by(stamped, configs, meta["file"])
     if job.known and known_by.get("fingerprint") in job.known:
         return {**known_by, "place": {key: meta[key] for key in ("file", "line", "args")}}
-    lowered = lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
+    lowered = lower(stamped, configs, target, job, meta, Path(job.output), enter)
     return {**known_by, **lowered, "parameters": _parameters(stamped)}
 
 

@@ -28,15 +28,17 @@ def test_defaults() -> None:
 def test_every_option_has_its_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     argv = "--arch sm_80,sm_90 --toolchain 0.1.7 --arg n=1 --arg m=x --timeout 2.5 --jobs 3 --no-fork --pythonpath src"
+    argv += " --pass-config TL_DISABLE_WGMMA=True"
     assert settings(*argv.split()) == Settings(
         toolchain="0.1.7",
         arch=("sm_80", "sm_90"),
         args={"n": "1", "m": "x"},
+        pass_configs={"TL_DISABLE_WGMMA": "True"},
         pythonpath=(str(tmp_path / "src"),),
         timeout=2.5,
         jobs=3,
         fork=False,
-        said=("--arg", "n=1", "--arg", "m=x", "--pythonpath", "src"),
+        said=("--arg", "n=1", "--arg", "m=x", "--pass-config", "TL_DISABLE_WGMMA=True", "--pythonpath", "src"),
     )
 
 

@@ -16,10 +16,10 @@ from tlcheck.lower.client import Worker
 from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import Scripts
-from tlcheck.lower.selection import Selection
+from tlcheck.lower.selection import Selection, Variation
 from tlcheck.lower.session import Session, Settings
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, task_of
-from tlcheck.worker.protocol import Answer, Failure
+from tlcheck.worker.protocol import PASS_CONFIG, Answer, Failure
 
 
 class Watcher:
@@ -189,6 +189,33 @@ def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path
     assert isinstance(lowering, LowerJob)
     wanted = LowerJob("k.py", "a", **common, arch="sm_80", every_pass=True, output=lowering.output)
     assert replace(lowering, number=0, known=None) == wanted
+
+
+def test_a_variation_stands_over_the_settings(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_80",)),)}
+    varied = Variation(args=(("n", "4"),), pass_configs=(("TL_DISABLE_WGMMA", "True"),))
+    lower(tmp_path, [Selection(Path("k.py"), variation=varied)], args={"n": "3", "m": "1"}, pass_configs={"x": "1"})
+    discover, lowering = workers["pinned"].jobs
+    assert isinstance(discover, DiscoverJob)
+    assert isinstance(lowering, LowerJob)
+    assert discover.args == lowering.args == {"n": "4", "m": "1"}
+    assert lowering.pass_configs == {"x": "1", "TL_DISABLE_WGMMA": "True"}
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_a_pass_configuration_that_is_not_there(
+    workers: dict[str, StandInWorker], tmp_path: Path, varied: bool
+) -> None:
+    """The user hears of it; who only tries what there may be goes on."""
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_80",)),)}
+    workers["pinned"].failures = {"a": Failure(PASS_CONFIG, "build", "there is none")}
+    if varied:
+        selection = Selection(Path("k.py"), variation=Variation(pass_configs=(("x", "1"),)))
+        (done,), *_ = lower(tmp_path, [selection])
+        assert done.failure is not None
+    else:
+        with pytest.raises(UsageError, match="there is none"):
+            lower(tmp_path, [Selection(Path("k.py"))], pass_configs={"x": "1"})
 
 
 def test_a_file_without_cases_is_passed_over_only_in_a_folder(

@@ -183,7 +183,7 @@ def test_time_that_others_took_is_no_failure(process: Worker, write: Write) -> N
     assert [answer.failure for answer in answers] == [None] * len(jobs)
 
 
-@pytest.mark.parametrize("code", ["os.abort()", "raise ValueError", "import nowhere"])
+@pytest.mark.parametrize("code", ["os.abort()", "raise ValueError", "import nowhere; nowhere.there()"])
 def test_a_failure_names_the_line_in_the_users_file(worker: Client, write: Write, lowered: MakeJob, code: str) -> None:
     file = write(f"import os\n\ndef helper():\n    {code}\n\ndef kernel():\n    helper()")
     failure = only(worker, lowered(file)).failure

@@ -24,7 +24,7 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.jobs import LowerJob, name_of
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.protocol import PASS_CONFIG, Failure
 
 pytestmark = pytest.mark.toolchain
 
@@ -135,6 +135,24 @@ def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path
     with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
         (made,) = worker.lower([LowerJob(str(FORMS), "small", output=str(tmp_path / "small.json"))])
     assert read(made).cuda == done.stdout.partition("=====")[2]
+
+
+@pytest.mark.parametrize("name", ["TIR_DISABLE_VECTORIZE", "TL_DISABLE_WGMMA"])
+def test_a_pass_configuration_is_set_by_its_key(worker: Client, lower: Lower, name: str) -> None:
+    snapshot = read(lower(worker, "small", pass_configs={name: "true"}))
+    ((place, value),) = [one for one in snapshot.pass_configs.items() if one[0].endswith(name[4:].lower().strip("_"))]
+    assert value == "True"
+    assert read(lower(worker, "small", pass_configs={place: "1"})).pass_configs[place] == "1"
+
+
+def test_an_unknown_pass_configuration_is_told_with_one_that_is_near(worker: Client, lower: Lower) -> None:
+    failure = lower(worker, "small", pass_configs={"TL_DISABLE_WGMA": "true"}).failure
+    assert failure is not None
+    assert failure.kind == PASS_CONFIG
+    assert re.match(
+        r"--pass-config TL_DISABLE_WGMA: TileLang [\d.]+\S* does not have it; did you mean TL_DISABLE_WGMMA\?",
+        failure.message,
+    )
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.device import known_target
 from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.lines import StatementLines
+from tlcheck.worker.pass_configs import set_over
 from tlcheck.worker.protocol import Failure
 
 _STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
@@ -77,6 +78,7 @@ class Recording:
         if os.getpid() != self._process:
             return RecordedKernel()
         kind = kind or known_target(self._job.arch).kind
+        pass_configs = set_over(pass_configs, self._job.pass_configs)
         key = (kind, *_key(prim_func, pass_configs))
         with self._lock:
             if key not in self._kernels:
