@@ -24,9 +24,7 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.toolchain import environment
-from tlcheck.toolchain.releases import RELEASES
-from tlcheck.toolchain.resolve import recipe_of
+from tlcheck.toolchain.neighbours import installed_around
 from tlcheck.verdicts.checking import checking, with_inputs
 from tlcheck.verdicts.claim import PROVED, Claim, FindingHistory
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
@@ -64,7 +62,7 @@ class HistorySearch:
 
     def _neighbours(self, result: Result, end: float | None) -> list[Result]:
         """The kernel with the releases around its own, oldest first."""
-        older, newer = _installed_around(result.run, self.settings.requirements)
+        older, newer = installed_around(result.run.toolchain, result.run.release, self.settings.requirements)
         sides = [older, newer]
         found: list[Result] = []
         for distance in range(_TRIED if end is None else 1):
@@ -130,15 +128,6 @@ def _is_wrong(result: Result) -> bool:
     """Whether a release is to blame for something that nobody expects, in a kernel that can be lowered again."""
     wrong = any(claim.blames_compiler and claim.excuse is None for claim in result.claims)
     return wrong and result.failure is None and not result.saved
-
-
-def _installed_around(run: Run, requirements: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The installed releases before and after a run's own, the nearest first."""
-    own, is_release = Release.of(run.release), recipe_of(run.toolchain) is not None
-    there = [r for r in RELEASES if environment.find(environment.release_recipe(r, requirements)) is not None]
-    there.sort(key=Release.of)
-    older = [r for r in reversed(there) if Release.of(r) < own or (Release.of(r) == own and not is_release)]
-    return older, [r for r in there if Release.of(r) > own]
 
 
 def _selection(run: Run, toolchain: str) -> Selection:

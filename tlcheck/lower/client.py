@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ SETTINGS = {
 @dataclass(frozen=True)
 class DeclaredCase:
     """A case as its file declares it. args: as text, for people; targets: archs. inputs, reference: whether it has its
-    own.
+    own. numbers: build arguments that are whole numbers by default.
     """
 
     name: str
@@ -54,6 +54,7 @@ class DeclaredCase:
     expects: tuple[Expect, ...]
     inputs: bool = False
     reference: bool = False
+    numbers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Run:
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
     versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
     reports. has_inputs, has_reference: whether the case declares its own. said: the words of the user's command line
-    that any other command about it needs. variation: see `Selection`.
+    that any other command about it needs. variation: see `Selection`. numbers: see `DeclaredCase`.
     """
 
     file: str
@@ -46,6 +46,7 @@ class Run:
     said: tuple[str, ...] = ()
     has_reference: bool = False
     variation: Variation = UNCHANGED
+    numbers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def case(self) -> str:

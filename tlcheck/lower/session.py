@@ -348,7 +348,7 @@ class _Lowering:
                 if selection.only is not None and (case.name, target) not in selection.only:
                     continue
                 position = (*run.position, place, number)
-                own = case.expects, position, case.inputs, run.said, case.reference, run.variation
+                own = case.expects, position, case.inputs, run.said, case.reference, run.variation, case.numbers
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:

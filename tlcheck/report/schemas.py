@@ -21,6 +21,7 @@ from tlcheck.report.cost_json import CostReport
 from tlcheck.report.cpu_report import CpuReport
 from tlcheck.report.device_json import GpuReport
 from tlcheck.report.doctor_json import DoctorReport
+from tlcheck.report.fix_json import FixReport
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.times_report import TimesReport
 from tlcheck.report.trace_json import TraceReport
@@ -30,6 +31,7 @@ REPORTS: Mapping[str, type] = {
     "check": CheckReport,
     "cost": CostReport,
     "doctor": DoctorReport,
+    "fix": FixReport,
     "gate": GateReport,
     "matrix": MatrixReport,
     "run": GpuReport,

@@ -37,6 +37,7 @@ def _describe(name: str, case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "args": {key: repr(value) for key, value in {**case.args, **own}.items()},
+        "numbers": {key: str(value) for key, value in kernels.numbers(case.kernel).items()},
         "targets": list(case.targets),
         "inputs": case.inputs is not None,
         "reference": case.reference is not None or bool(case.recorded),

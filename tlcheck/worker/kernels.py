@@ -102,6 +102,15 @@ def check_args(kernel: Any, args: Mapping[str, Any], name: str) -> None:
         raise RequestError(f"{name} needs {' '.join(f'--arg {key}=...' for key in missing)}")
 
 
+def numbers(kernel: Any) -> dict[str, int]:
+    """Return the build arguments that are whole numbers by default."""
+    kernel = _without_autotuner(kernel)
+    if isinstance(kernel, _PrimFunc):
+        return {}
+    defaults = {name: parameter.default for name, parameter in _signature(kernel).parameters.items()}
+    return {name: value for name, value in defaults.items() if type(value) is int}
+
+
 def _known(key: str, known: list[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
     if close:

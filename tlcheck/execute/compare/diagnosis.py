@@ -63,13 +63,15 @@ def diagnose(
 ) -> Diagnosis:
     """Find the onsets of whatever is wrong in the execution of a request, and unless not wanted the steps to it.
 
-    explained: outputs whose cause is known: they are not executed again.
+    explained: outputs whose cause is known: they are not executed again. Nothing is where the request is brief.
     """
     levels = Levels(snapshot, request)
-    stop = None if execution.illegal is None else _stop(levels, execution, execution.illegal)
+    stop = None
+    if execution.illegal is not None and not request.brief:
+        stop = _stop(levels, execution, execution.illegal)
     outputs = {
         outcome.name: WrongOutput(outcome.difference)
-        if outcome.name in explained
+        if request.brief or outcome.name in explained
         else _wrong_output(snapshot, levels, outcome, execution.races, steps)
         for outcome in execution.outputs
         if outcome.difference is not None

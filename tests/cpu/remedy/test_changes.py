@@ -1,0 +1,68 @@
+"""What is tried, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.checking import make_run
+from tlcheck.lower.selection import Variation
+from tlcheck.remedy.changes import PASS_CONFIG, RELEASE, Change, arguments, key_of, pairs, pass_configs
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("tl.enable_aggressive_shared_memory_merge", "TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE"),
+        ("tl.disable_safe_memory_legalize", "TL_DISABLE_SAFE_MEMORY_ACCESS"),
+        ("tirx.disable_vectorize", "TIR_DISABLE_VECTORIZE"),
+        ("tir.disable_cse_tir", "TIR_DISABLE_CSE"),
+    ],
+)
+def test_configurations_have_the_name_that_is_pasted(name: str, key: str) -> None:
+    assert key_of(name) == key
+
+
+def test_what_concerns_the_guilty_pass_comes_first_then_what_the_kernel_sets() -> None:
+    own = {"tl.disable_warp_specialized": "True", "tl.enable_aggressive_shared_memory_merge": "1", "tl.x": "level 3"}
+    words = [change.words for change in pass_configs(own, "tl.MergeSharedMemoryAllocations")]
+    assert words[:3] == [
+        "TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE=False",
+        "TL_DISABLE_SHARED_MEMORY_REUSE=True",
+        "TL_DISABLE_WARP_SPECIALIZED=False",
+    ]
+    assert len(words) == len(set(words))
+    assert pass_configs({}, "")[0].words == "TL_DISABLE_WARP_SPECIALIZED=True"
+
+
+def test_a_kernel_without_barriers_of_its_own_gets_those_of_tilelang_back() -> None:
+    words = [change.words for change in pass_configs({"tl.disable_thread_storage_sync": "True"}, "")]
+    assert words[0] == "TL_DISABLE_THREAD_STORAGE_SYNC=False"
+    assert "TL_DISABLE_THREAD_STORAGE_SYNC=True" not in [change.words for change in pass_configs({}, "")]
+
+
+def test_numbers_of_the_builder() -> None:
+    run = replace(
+        make_run(), args={"num_stages": "2", "dtype": "'float16'"}, numbers={"threads": "96", "block_n": "64"}
+    )
+    assert [change.words for change in arguments(run)] == [
+        "threads=192",
+        "block_n=32",
+        "block_n=128",
+        "num_stages=1",
+        "num_stages=0",
+    ]
+    assert arguments(replace(make_run(), args={"threads": "1024", "n": "64"})) == [
+        Change("argument", Variation(args=(("threads", "512"),)))
+    ]
+
+
+def test_pairs_are_of_two_different_ones() -> None:
+    singles = [Change(PASS_CONFIG, Variation(pass_configs=((name, "True"),))) for name in "abc"]
+    assert [change.words for change in pairs(singles)] == [
+        "a=True and b=True",
+        "a=True and c=True",
+        "b=True and c=True",
+    ]
+    assert Change(RELEASE, release="0.1.9").words == "TileLang 0.1.9"

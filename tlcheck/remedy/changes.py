@@ -1,0 +1,113 @@
+"""The changes that may mend a kernel: pass configurations, build arguments, other releases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from tlcheck.lower.runs import Run
+from tlcheck.lower.selection import UNCHANGED, Variation
+
+PASS_CONFIG, ARGUMENT, RELEASE = "pass config", "argument", "release"
+
+# `tilelang.PassConfigKey`s that change the code, and the value that is not the default. What only drops a check or a
+# barrier is left out; a kernel that does so has it flipped.
+_KEYS: Mapping[str, str] = {
+    "TL_DISABLE_WARP_SPECIALIZED": "True",
+    "TL_DISABLE_TMA_LOWER": "True",
+    "TL_DISABLE_SHARED_MEMORY_REUSE": "True",
+    "TIR_DISABLE_VECTORIZE": "True",
+    "TL_DISABLE_VECTORIZE_256": "True",
+    "TL_ENABLE_ASYNC_COPY": "False",
+    "TIR_USE_ASYNC_COPY": "False",
+    "TL_DISABLE_LOOP_UNSWITCHING": "True",
+    "TIR_DISABLE_STORAGE_REWRITE": "True",
+    "TL_STORAGE_REWRITE_DETECT_INPLACE": "True",
+    "TIR_MERGE_STATIC_SMEM": "False",
+    "TL_ENABLE_LOWER_LDGSTG": "False",
+    "TL_DISABLE_WGMMA": "True",
+    "TL_FORCE_LET_INLINE": "True",
+    "TIR_DISABLE_CSE": "True",
+    "TL_REDUCER_FORCE_BASELINE": "True",
+    "TL_IF_STMT_BINDING_INLINE_REPLAYABLE_BINDS": "False",
+    "TL_DISABLE_SHUFFLE_ELECT": "True",
+    "TL_DISABLE_DYNAMIC_TAIL_SPLIT": "True",
+    "TL_CONFIG_INDEX_BITWIDTH": "64",
+    "TL_DISABLE_FAST_MATH": "True",
+}
+# What helps against what these passes get wrong comes first.
+_OF_PASS: Mapping[str, tuple[str, ...]] = {
+    "MergeSharedMemoryAllocations": ("TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE", "TL_DISABLE_SHARED_MEMORY_REUSE"),
+    "VectorizeLoop": ("TIR_DISABLE_VECTORIZE", "TL_DISABLE_VECTORIZE_256"),
+    "LoopUnswitching": ("TL_DISABLE_LOOP_UNSWITCHING",),
+    "StorageRewrite": ("TIR_DISABLE_STORAGE_REWRITE",),
+    "ProducerConsumerWarpSpecialized": ("TL_DISABLE_WARP_SPECIALIZED",),
+    "WarpSpecialized": ("TL_DISABLE_WARP_SPECIALIZED",),
+}
+_KEY_OF = {
+    "tl.disable_safe_memory_legalize": "TL_DISABLE_SAFE_MEMORY_ACCESS",
+    "tir.disable_cse_tir": "TIR_DISABLE_CSE",
+}
+_FLIPPED = {"True": "False", "1": "False", "False": "True", "0": "True"}
+_STAGES, _THREADS, _BLOCK = (re.compile(text) for text in (r"stages?(\b|_)", r"threads?\b", r"\bblock_|block\b"))
+_MOST_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change. kind: of the above. release: empty for the kernel's own."""
+
+    kind: str
+    variation: Variation = UNCHANGED
+    release: str = ""
+
+    @property
+    def words(self) -> str:
+        """`TL_DISABLE_WGMMA=True`, `num_stages=1`, `TileLang 0.1.11`."""
+        if self.release:
+            return f"TileLang {self.release}"
+        return " and ".join(f"{name}={value}" for name, value in self.variation.args + self.variation.pass_configs)
+
+    def and_also(self, other: Change) -> Change:
+        """Both changes at once."""
+        one, two = self.variation, other.variation
+        return Change(self.kind, Variation(one.args + two.args, one.pass_configs + two.pass_configs))
+
+
+def key_of(name: str) -> str:
+    """The `PassConfigKey` of a configuration's name: `tl.disable_wgmma` is TL_DISABLE_WGMMA."""
+    name = name.replace("tirx.", "tir.")
+    return _KEY_OF.get(name, name.replace(".", "_").upper())
+
+
+def pass_configs(own: Mapping[str, str], pass_name: str) -> list[Change]:
+    """One pass configuration each: what concerns the guilty pass, then what the kernel sets, flipped, then others."""
+    flipped = {key_of(name): _FLIPPED[value] for name, value in own.items() if value in _FLIPPED}
+    set_by_kernel = {key_of(name) for name in own}
+    values = {**flipped, **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
+    of_pass = [key for name, keys in _OF_PASS.items() if pass_name.endswith(name) for key in keys]
+    ranked = dict.fromkeys((*(key for key in of_pass if key in values), *values))
+    return [Change(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in ranked]
+
+
+def pairs(changes: list[Change]) -> list[Change]:
+    """Every two of them at once."""
+    return [one.and_also(other) for one, other in combinations(changes, 2)]
+
+
+def arguments(run: Run) -> list[Change]:
+    """Other numbers of stages, then of threads, then half and twice a block."""
+    values = {name: int(text) for name, text in {**run.numbers, **run.args}.items() if text.isdecimal()}
+    found = [(name, other) for name, value in values.items() for other in _others(name, value)]
+    return [Change(ARGUMENT, Variation(args=((name, str(other)),))) for name, other in found]
+
+
+def _others(name: str, value: int) -> Iterator[int]:
+    if _STAGES.search(name):
+        yield from range(value - 1, -1, -1)
+    elif _THREADS.search(name):
+        yield from (threads for threads in (value // 2, value * 2) if threads % 32 == 0 and threads <= _MOST_THREADS)
+    elif _BLOCK.search(name) and value >= 32:
+        yield from (value // 2, value * 2)

@@ -1,0 +1,200 @@
+"""Changes are tried until one makes all claims agree: the smallest of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from tlcheck.facts.changes import changes as fact_changes
+from tlcheck.facts.extract import facts_of
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.program.launch import requests
+from tlcheck.remedy import changes as tried
+from tlcheck.remedy.changes import Change
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.neighbours import installed_around
+from tlcheck.verdicts.checking import checking
+from tlcheck.verdicts.claim import PROVED, REFUTED, UNDECIDED
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
+from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.words import plural
+from tlcheck.worker.protocol import PASS_CONFIG
+
+MENDS, ALIKE, WRONG, OPEN, FAILS, ABSENT = "mends", "alike", "wrong", "open", "fails", "absent"
+_COSTS = 3  # changes of facts that are told
+_FEW = 8  # changes at a time that need one worker: it takes seconds to start
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A change and what came of it.
+
+    outcome: `mends`; `alike`, it lowers to the same; `wrong`; `open`, not everything is decided; `fails`, it does not
+    lower; `absent`, the release does not know it. proved: whether all claims are. costs: what it costs, in words.
+    """
+
+    change: Change
+    outcome: str
+    proved: bool = False
+    costs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WrongKernel:
+    """A kernel as it is: its result and its snapshot."""
+
+    result: Result
+    snapshot: Snapshot
+
+    @property
+    def run(self) -> Run:
+        return self.result.run
+
+    @property
+    def open(self) -> frozenset[tuple[str, str]]:
+        """The claims that are undecided, by kind and key: no change needs to decide them."""
+        return frozenset((c.kind, c.key) for c in all_claims(self.result.claims) if c.verdict == UNDECIDED)
+
+
+@dataclass
+class Workarounds:
+    """What was tried of a kernel until now. interrupted: whether the user ended it."""
+
+    kernel: WrongKernel
+    trials: list[Trial] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def found(self) -> list[Trial]:
+        return [trial for trial in self.trials if trial.outcome == MENDS]
+
+
+@dataclass(frozen=True)
+class WorkaroundSearch:
+    """How workarounds are searched. everything: all changes of each kind, not only up to the first that mends.
+
+    policy: how kernels are executed. folder: of files. stoppable: takes what ends the work where the user ends the
+    command; stopped: whether they did.
+    """
+
+    settings: Settings
+    policy: Policy
+    folder: Path
+    watcher: JudgeWatcher
+    everything: bool = False
+    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None
+    stopped: Callable[[], bool] = lambda: False
+
+    def search(self, wrong: WrongKernel) -> Workarounds:
+        """Try one pass configuration, then a build argument, another release, and at last two pass configurations."""
+        found = Workarounds(wrong)
+        singles = tried.pass_configs(wrong.result.pass_configs or {}, _guilty_pass(wrong.result))
+        older, newer = installed_around(wrong.run.toolchain, wrong.run.release, self.settings.requirements)
+        self._try(found, singles)
+        self._try(found, tried.arguments(wrong.run))
+        for releases in (newer, older):
+            self._try(found, [Change(tried.RELEASE, release=release) for release in releases])
+        effective = [t.change for t in found.trials if t.change in singles and t.outcome in (WRONG, OPEN)]
+        self._try(found, tried.pairs(effective))
+        found.interrupted = self.stopped()
+        return found
+
+    def _try(self, found: Workarounds, wanted: Sequence[Change]) -> None:
+        """Try changes of one kind, in their order, a few at a time; none where smaller ones do."""
+        if found.found and not self.everything:
+            return
+        few = 1 if any(change.release for change in wanted) else _FEW
+        for begin in range(0, len(wanted), few):
+            if self.stopped():
+                return
+            some = wanted[begin : begin + few]
+            left = plural(len(wanted) - begin, some[0].kind)
+            self.watcher.stage(f"{found.kernel.run.case} {found.kernel.run.target}: {left} left to try")
+            new = self._trials(found.kernel, some)
+            found.trials += new
+            if found.found and not self.everything:
+                return
+
+    def _trials(self, wrong: WrongKernel, wanted: Sequence[Change]) -> list[Trial]:
+        """Lower and judge the kernel with each change: briefly, and again as usual where nothing is refuted."""
+        brief = self._judged(wrong, wanted, brief=True)
+        hopeful = [change for change, trial in brief.items() if trial.outcome == MENDS]
+        sure = self._judged(wrong, hopeful, brief=False) if hopeful else {}
+        return [sure.get(change) or brief[change] for change in wanted if change in brief]
+
+    def _judged(self, wrong: WrongKernel, wanted: Sequence[Change], *, brief: bool) -> Mapping[Change, Trial]:
+        request = self.policy.execute
+        policy = Policy(excusing=False, execute=None if request is None else replace(request, brief=brief))
+        by_place = dict(enumerate(wanted))
+        trials: dict[Change, Trial] = {}
+
+        def lowered_otherwise(found: Iterator[Lowered]) -> Iterator[Lowered]:
+            """What is worth judging."""
+            for one in found:
+                change = by_place[one.run.position[0]]
+                if one.snapshot is None:
+                    known = one.failure is None or one.failure.kind != PASS_CONFIG
+                    trials[change] = Trial(change, FAILS if known else ABSENT)
+                elif not change.release and _is_alike(read_snapshot(one.snapshot), wrong.snapshot):
+                    trials[change] = Trial(change, ALIKE)
+                else:
+                    yield one
+
+        selections = [_selection(wrong.run, change) for change in wanted]
+        with checking(self.settings, policy, Path(mkdtemp(dir=self.folder)), self.watcher) as checks:
+            self.stoppable(checks.stop)
+            for lowered, result in checks.judge.each(lowered_otherwise(checks.session.lower(selections))):
+                change = by_place[lowered.run.position[0]]
+                if not result.is_interrupted and lowered.snapshot is not None:
+                    trials[change] = _trial(change, result, wrong, lowered.snapshot)
+        return trials
+
+
+def _selection(run: Run, change: Change) -> Selection:
+    only = frozenset([(run.name, run.target)])
+    return Selection(Path(run.file), run.name, change.release or run.toolchain, only=only, variation=change.variation)
+
+
+def _trial(change: Change, result: Result, before: WrongKernel, after: Path) -> Trial:
+    claims = [claim for claim in all_claims(result.claims) if claim.kind != "source" or claim.verdict == REFUTED]
+    if result.failure is not None:
+        return Trial(change, OPEN)
+    if any(claim.blames_compiler for claim in claims):
+        return Trial(change, WRONG)
+    if not claims or any(claim.verdict == UNDECIDED and (claim.kind, claim.key) not in before.open for claim in claims):
+        return Trial(change, OPEN)
+    proved = all(claim.verdict == PROVED for claim in claims)
+    return Trial(change, MENDS, proved, _costs(before.snapshot, read_snapshot(after)))
+
+
+def _is_alike(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots hold the same code, whatever pass configurations they name."""
+    return codec.dumps(replace(one, pass_configs={})) == codec.dumps(replace(other, pass_configs={}))
+
+
+def _guilty_pass(wrong: Result) -> str:
+    """The pass that is to blame for the first finding, as far as that is known."""
+    findings = [claim.finding for claim in all_claims(wrong.claims) if claim.blames_compiler and claim.finding]
+    return next((finding.pass_name for finding in findings if finding.pass_name), "")
+
+
+def _costs(before: Snapshot, after: Snapshot) -> tuple[str, ...]:
+    """Shared memory of a block, and what may make it slower."""
+    old, new = _shared(before), _shared(after)
+    memory = [] if old == new else [f"shared memory {old / 1024:g} -> {new / 1024:g} KiB"]
+    slower = [change.words for change in fact_changes(facts_of(before), facts_of(after)) if change.slower]
+    return (*memory, *slower[:_COSTS])
+
+
+def _shared(snapshot: Snapshot) -> int:
+    """Bytes of shared memory that a block asks for, as far as they are constant."""
+    lowered = snapshot.checkpoints[Checkpoint.DEVICE_TIR]
+    asked = requests(lowered, lambda e: e.value if isinstance(e.value, int) else None)
+    return max((request.shared for request in asked), default=0)

@@ -1,0 +1,68 @@
+"""The form of `tlcheck fix --format json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tlcheck import __version__
+from tlcheck.remedy.search import Workarounds
+from tlcheck.report.check_json import as_json
+from tlcheck.report.fix_text import paste
+from tlcheck.verdicts.results import Result
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TriedChange:
+    """One change. kind: `pass config`, `argument` or `release`. outcome: see `tlcheck.remedy.search.Trial`.
+
+    paste: the line that makes the change.
+    """
+
+    kind: str
+    change: str
+    outcome: str
+    proved: bool
+    costs: tuple[str, ...]
+    paste: str
+
+
+@dataclass(frozen=True)
+class FixedKernel:
+    """One case for one target that a release has wrong. interrupted: whether the user ended the search."""
+
+    case: str
+    target: str
+    release: str
+    interrupted: bool
+    tried: tuple[TriedChange, ...]
+
+
+@dataclass(frozen=True)
+class FixReport:
+    """What `tlcheck fix` tried. schema: of this form. tlcheck: its version. exit_code: of the command.
+
+    checked: kernels in all.
+    """
+
+    schema: int
+    tlcheck: str
+    exit_code: int
+    checked: int
+    kernels: tuple[FixedKernel, ...]
+
+
+def render(results: Sequence[Result], found: Sequence[Workarounds], exit_code: int) -> str:
+    """The report as JSON."""
+    return as_json(FixReport(SCHEMA, __version__, exit_code, len(results), tuple(map(_kernel, found))))
+
+
+def _kernel(found: Workarounds) -> FixedKernel:
+    result = found.kernel.result
+    tried = tuple(
+        TriedChange(t.change.kind, t.change.words, t.outcome, t.proved, t.costs, paste(t.change, result))
+        for t in found.trials
+    )
+    return FixedKernel(result.run.case, result.run.target, result.run.release, found.interrupted, tried)
