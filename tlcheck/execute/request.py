@@ -24,20 +24,24 @@ class GivenInputs:
     """file: holds arrays in NumPy's format, one after the other. sets: each seed, with the places of its arrays there.
 
     where: the line of the case's `inputs`. updates: what the case says of outputs whose content before matters; None
-    where it says nothing.
+    where it says nothing. unknown: of each set, the parameters of which only shape and dtype are there. captured: the
+    sets are calls of a script, which may have several shapes.
     """
 
     file: str
     sets: tuple[tuple[int, tuple[int, ...]], ...]
     where: str
     updates: tuple[str, ...] | None = None
+    unknown: tuple[tuple[int, ...], ...] = ()
+    captured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
 
-    given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
+    given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. drawn: of
+    these, what is random all the same, for each seed; captured: they are what calls of a script passed. poisoned: of
     these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
     witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: the
     last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR. contested: orders that the kernel
@@ -45,6 +49,7 @@ class Request:
     with floats as float64: nobody looks for who wrote a wrong element last. cost: whether the
     cost of the lowered kernel is counted too (`tlcheck/cost`). sources: where runs of sources are kept for
     kernels with an equal one, which the outcome does not hang on; None where none is expected.
+    further: requests for inputs of other shapes.
     """
 
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
@@ -52,6 +57,8 @@ class Request:
     budget: Budget = field(default_factory=Budget)
     checkpoint: Checkpoint = LOWERED
     given: Mapping[int, Mapping[str, Array]] | None = None
+    drawn: Mapping[int, frozenset[str]] = field(default_factory=dict, hash=False)
+    captured: bool = False
     poisoned: frozenset[str] = frozenset()
     plain: bool = False
     course: inputs.Course | None = None
@@ -60,6 +67,7 @@ class Request:
     brief: bool = False
     cost: bool = False
     sources: SourceRuns | None = field(default=None, repr=False, compare=False)
+    further: tuple[Request, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def is_usual(self) -> bool:
@@ -69,4 +77,14 @@ class Request:
     @property
     def inputs(self) -> str:
         """What the kernel is executed on, in words."""
-        return "random" if self.given is None else "the case's"
+        if self.given is None:
+            return "random"
+        if not self.captured:
+            return "the case's"
+        always = sorted(frozenset.intersection(*(self.drawn.get(seed, frozenset()) for seed in self.seeds)))
+        return f"the script's, {', '.join(always)} random" if always else "the script's"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether all that it is executed on is the author's: the case's own, or known to be what the script passed."""
+        return self.given is not None and not any(self.drawn.get(seed) for seed in self.seeds)

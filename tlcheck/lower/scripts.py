@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import CapturedOrigin, Lowered, RecordedCall, Run, near
+from tlcheck.execute.request import GivenInputs
+from tlcheck.lower.runs import CapturedOrigin, Lowered, MadeInputs, RecordedCall, Run, near
 from tlcheck.lower.selection import Selection
 from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.jobs import CaptureJob
@@ -50,7 +51,8 @@ class Scripts:
 class CapturedKernel:
     """A kernel that a script compiled. name: `FUNCTION[k=v,...]`. args: those given, as text.
 
-    snapshot: its file, or `failure` says why there is none. origin: see `Lowered`.
+    snapshot: its file, or `failure` says why there is none. origin: see `Lowered`. inputs: what its calls passed; None
+    where none was seen.
     """
 
     name: str
@@ -61,6 +63,7 @@ class CapturedKernel:
     unsaved: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     recorded: RecordedCall | None = None
+    inputs: MadeInputs | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,15 @@ class Script:
         run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
         digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
         return Lowered(
-            run, kernel.snapshot, kernel.failure, kernel.unsaved, kernel.seconds, digest, kernel.origin, kernel.recorded
+            run,
+            kernel.snapshot,
+            kernel.failure,
+            kernel.unsaved,
+            kernel.seconds,
+            digest,
+            kernel.origin,
+            kernel.recorded,
+            inputs=kernel.inputs,
         )
 
     def _problem(self, captured: Captured) -> Failure:
@@ -226,16 +237,17 @@ def pytest_folder() -> str:
 def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
     """What the answer to the job says; snapshots are unpacked into `folder`."""
     result: Mapping[str, Any] = answer.result or {}
-    kernels = tuple(_kernels(result.get("kernels", ()), job, folder))
+    kernels = tuple(_kernels(result.get("kernels", ()), result.get("calls", {}), job, folder))
     ended = result.get("ended")
     failure = Failure(**ended) if ended else answer.failure
     return Captured(kernels, failure, tuple(result.get("names", ())), tuple(result.get("refused", ())))
 
 
-def _kernels(found: Any, job: CaptureJob, folder: Path) -> Iterator[CapturedKernel]:
+def _kernels(found: Any, calls: Mapping[str, Any], job: CaptureJob, folder: Path) -> Iterator[CapturedKernel]:
+    """calls: what `tlcheck.worker.capture.passed` says of each kernel's."""
     archive = Path(job.output)
     for fields in found:
-        failure = fields.get("failure")
+        failure, number = fields.get("failure"), fields.get("snapshot", "")
         yield CapturedKernel(
             fields["name"],
             fields["args"],
@@ -245,6 +257,7 @@ def _kernels(found: Any, job: CaptureJob, folder: Path) -> Iterator[CapturedKern
             fields.get("unsaved", {}),
             fields.get("seconds", {}),
             _recorded(archive, fields["snapshot"]) if job.record_limit and "snapshot" in fields else None,
+            _passed(archive, number, calls[number], folder) if number in calls else None,
         )
 
 
@@ -253,6 +266,16 @@ def _unpacked(archive: Path, name: str, folder: Path) -> Path:
     with zipfile.ZipFile(archive) as content:
         target.write_bytes(content.read(name))
     return target
+
+
+def _passed(archive: Path, name: str, calls: Mapping[str, Any], folder: Path) -> MadeInputs:
+    """What a kernel's calls passed."""
+    target = folder / f"{archive.stem}-{name}.inputs"
+    with zipfile.ZipFile(archive) as content:
+        target.write_bytes(content.read(f"{name}.inputs"))
+    sets = tuple((number, tuple(places)) for number, (places, _) in enumerate(calls["sets"]))
+    unknown = tuple(tuple(places) for _, places in calls["sets"])
+    return MadeInputs(GivenInputs(str(target), sets, "", unknown=unknown, captured=True), calls["digest"])
 
 
 def _recorded(archive: Path, name: str) -> RecordedCall:

@@ -100,7 +100,7 @@ class Executed:
     blocks: their indices; of: how many the grid has. inputs: their names. seeds: of each. dtypes: what numbers were
     computed as: `float64`, or `declared` for the kernel's own. sizes: chosen for the kernel's symbolic ones. unreached:
     source lines (0: unknown) of branches that were not taken and of loops that ended before their fourth iteration,
-    where what is in memory decides that.
+    where what is in memory decides that. also: other sizes, with which less was executed.
     """
 
     blocks: tuple[tuple[int, ...], ...]
@@ -110,6 +110,7 @@ class Executed:
     dtypes: tuple[str, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
     unreached: tuple[int, ...] = ()
+    also: tuple[Mapping[str, int], ...] = ()
 
     @property
     def short(self) -> str:
@@ -123,6 +124,8 @@ class Executed:
         seeds = f" (seeds {', '.join(map(str, self.seeds))})" if self.seeds else ""
         inputs = f", inputs {', '.join(self.inputs)}{seeds}" if self.inputs else ""
         sizes = "".join(f", {name} = {size}" for name, size in self.sizes.items())
+        others = ["and".join(f" {name} = {size} " for name, size in each.items()).strip() for each in self.also]
+        inputs += "".join(f", also {other}" for other in others if other)
         dtypes = "float64" + (", one block also in the kernel's own types" if "declared" in self.dtypes else "")
         return f"{len(self.blocks)} of {self.of} blocks{sizes}{inputs}, as {dtypes}{self._left_out}"
 

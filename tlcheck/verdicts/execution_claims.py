@@ -102,15 +102,16 @@ class _Claims:
     """The claims of one execution."""
 
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
-        self._snapshot, self._execution, self._drawn = snapshot, execution, request.given is None
+        self._snapshot, self._execution, self._drawn = snapshot, execution, not request.is_own
         self._source = snapshot.checkpoints[SOURCE]
         self._source_buffers = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
         if execution.blocks:
             blocks, of, seeds = execution.blocks, execution.of, execution.seeds
             sizes, unreached = dict(execution.sizes), execution.unreached
+            also = tuple([dict(sizes) for sizes in execution.also])
             dtypes = ("float64", "declared") if execution.rounded else ("float64",)
-            self._executed = Executed(blocks, of, (request.inputs,), seeds, dtypes, sizes, unreached)
+            self._executed = Executed(blocks, of, (request.inputs,), seeds, dtypes, sizes, unreached, also)
 
     def all(self, diagnosis: Diagnosis) -> Iterator[Claim]:
         if self._execution.illegal is not None:

@@ -81,13 +81,18 @@ def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None
 
 
 def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
-    """The request with a case's own inputs. Raises UsageError where they do not fit the kernel."""
+    """The request with a case's own inputs, or with what a script passed. Raises UsageError where a case's do not fit
+    the kernel.
+    """
     from tlcheck.execute.worlds import given  # for proofs alone nothing of execution is imported
     from tlcheck.execute.worlds.inputs import known
 
     if SOURCE not in snapshot.checkpoints:
         return request
     function = snapshot.checkpoints[SOURCE]
+    if inputs.captured:
+        first, *others = given.called(function, inputs, request) or [request]
+        return replace(first, further=tuple(others))
     sets = given.tensors(function, inputs)
     seeds = given.alike(sets)
     sizes = known(function, sets[seeds[0]])
@@ -154,7 +159,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
     found = on_device(report.claims, found)
-    sizes = _given_sizes(found) if request is not None and request.given is not None else {}
+    sizes = _given_sizes(found) if request is not None and request.given is not None and not request.captured else {}
     claims = with_launch(snapshot, by_cause(with_content(report.claims, found) + found), sizes)
     return Verdicts(
         claims,
@@ -180,10 +185,10 @@ def _executed(
     """
     from tlcheck.cost.measure import cost_by  # as above
     from tlcheck.execute.compare.diagnosis import diagnose
-    from tlcheck.execute.compare.run import execute
+    from tlcheck.execute.compare.executions import executed
     from tlcheck.verdicts.execution_claims import claims_of
 
-    done = execute(snapshot, request)
+    done, request = executed(snapshot, request)
     cost = None if done.counts is None else cost_by(done.counts, snapshot)
     done = replace(done, counts=None)
     return claims_of(snapshot, diagnose(snapshot, request, done, explained=explained), request), done.digest, cost

@@ -28,7 +28,8 @@ class Execution:
     written and of loops that ended early, where memory decides. left: what the source left of each output,
     for the first seed. faults: of the source itself. digest: of all that it left, and of what it was run on; equal ones
     say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
-    counts: what the lowered kernel costs, where that is asked for.
+    counts: what the lowered kernel costs, where that is asked for. also: sizes with which less was executed, and
+    agreed.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -48,12 +49,24 @@ class Execution:
     rounded: bool = False
     faults: tuple[Fault, ...] = ()
     counts: Counted | None = field(default=None, compare=False)
+    also: tuple[tuple[tuple[str, int], ...], ...] = ()
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing was found that a witness has to be given for."""
         refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
         return self.illegal is None and not self.races and not refuted
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a fault of the source is certain."""
+        return any(not fault.open and not fault.warning for fault in self.faults)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all outputs agreed, and nothing else is to be said."""
+        agreed = all(outcome.verdict == "agreed" for outcome in self.outputs)
+        return agreed and self.is_clean and all(fault.warning for fault in self.faults)
 
     def world_of(self, illegal: Illegal) -> tuple[tuple[int, int, int], int]:
         """The block and the seed in which an access stopped the lowered side."""

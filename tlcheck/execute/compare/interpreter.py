@@ -42,7 +42,12 @@ class _Interpreter:
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         self._function, self._request = snapshot.checkpoints[SOURCE], request
         self._arguments = Arguments(
-            snapshot, self._function, request.given or {}, request.poisoned, request.course or Course()
+            snapshot,
+            self._function,
+            request.given or {},
+            request.poisoned,
+            request.course or Course(),
+            request.drawn,
         )
         self._seed = request.seeds[0]
 

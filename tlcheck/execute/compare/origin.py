@@ -296,7 +296,7 @@ class _Search:
             name: np.ones(shape, np.float32) if name != self._name else np.zeros(shape, np.float32)
             for name, shape in self._made.shapes.items()
         }
-        request = replace(self._request, given={self._found.seed: ones}, course=None)
+        request = replace(self._request, given={self._found.seed: ones}, drawn={}, course=None)
         made = levels_of(self._snapshot, request).invocations(early=self._found.early)
         left = []
         for invocation in (made.source(), made.lowered()):

@@ -88,7 +88,7 @@ def _counts(levels: BothLevels) -> Counted | None:
 def _stopped(snapshot: Snapshot, request: Request, stopped: SourceIllegal) -> Execution:
     """The source itself cannot run to its end."""
     function, reason = snapshot.checkpoints[SOURCE], stopped.reason
-    faults = Faults(function, {}, 0, request.given is not None)
+    faults = Faults(function, {}, 0, request.is_own)
     fault = faults.of_illegal(stopped.illegal, stopped.block, reason, hangs=stopped.hangs)
     return replace(_undecided(snapshot, reason), faults=() if fault is None else (fault,))
 
@@ -213,7 +213,7 @@ class _Judge:
     def _source(self) -> Faults:
         levels = self._levels
         threads = prod(threads_of(kernels(levels.source)[-1]))
-        return Faults(levels.source, levels.sizes, threads, levels.request.given is not None)
+        return Faults(levels.source, levels.sizes, threads, levels.request.is_own)
 
     def _missed(self, illegal: Illegal) -> Reason:
         """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
@@ -253,7 +253,7 @@ class _Judge:
         """What the author may not have meant."""
         if self._levels.checkpoint != LOWERED:
             return
-        levels, given = self._levels, self._levels.request.given is not None
+        levels, given = self._levels, self._levels.request.is_own
         if suspicious(levels.source_run[0].strayed):
             leaving = TensorExitsOfRun()
             with suppress(Stopped):

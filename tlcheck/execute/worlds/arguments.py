@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from tlcheck import reasons
 from tlcheck.execute.compile.pointers import workspaces
-from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor
-from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.execute.reasons import NotModelled, Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
@@ -36,12 +36,13 @@ class Arguments:
         own: Mapping[int, Mapping[str, Array]],
         poisoned: frozenset[str],
         course: Course,
+        drawn: Mapping[int, frozenset[str]] | None = None,
     ) -> None:
-        """function: the source. own, poisoned: `Request.given` and `Request.poisoned`.
+        """function: the source. own, poisoned, drawn: as `Request.given`, `poisoned` and `drawn`.
 
         Raises Stopped where no sizes fit.
         """
-        self._snapshot, self._function, self._own = snapshot, function, own
+        self._snapshot, self._function, self._own, self._drawn = snapshot, function, own, drawn or {}
         self._first: Mapping[str, Array] = next(iter(own.values()), {})
         sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
         if sizes is None:
@@ -56,7 +57,8 @@ class Arguments:
         ranges = tuple(found)
         floats = any(kind_of(b.dtype).is_float for b in self._function.buffers)
         draws = (*_DRAWS, _UNIT) if floats else _DRAWS
-        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in draws))
+        is_drawn = not own or any(self._drawn.values())
+        self.draws: Sequence[Draw] = (*known, *(replace(d, ranges=ranges) for d in draws)) if is_drawn else _DRAWS[:1]
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)
@@ -80,14 +82,19 @@ class Arguments:
         if name in self._poisoned:
             return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
-        if self._own and kind.bits < 8:
+        sets = {seed: arrays for seed, arrays in self._own.items() if name not in self._drawn.get(seed, ())}
+        if sets and kind.bits < 8:
             raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several", reasons.INPUTS)
-        if self._own:
-            made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}
+        made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in sets.items()}
+        if made and len(made) == len(self._own):
             return Tensor(kind, size, inputs.given(made, kind), before)
+        contents = self._contents(name, kind, size, draw)
+        return Tensor(kind, size, inputs.given(made, kind, contents) if made else contents, before)
+
+    def _contents(self, name: str, kind: Kind, size: int, draw: Draw) -> Contents:
+        """What is drawn for a tensor of so many elements."""
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
-            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last, draw.gaps), before)
-        contents = inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))
-        return Tensor(kind, size, contents, before)
+            return inputs.rising(self._snapshot, name, kind, size, last, draw.gaps)
+        return inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))

@@ -299,10 +299,12 @@ def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps
     return elements
 
 
-def given(arrays: Mapping[int, Array], kind: Kind) -> Contents:
-    """The elements of a tensor that the case gives, as they lie in memory, for each seed."""
+def given(arrays: Mapping[int, Array], kind: Kind, otherwise: Contents | None = None) -> Contents:
+    """The elements of a tensor that the case gives, as they lie in memory, for each seed. otherwise: for other seeds"""
 
     def elements(seed: int, numbers: Array) -> Array | None:
+        if otherwise is not None and seed not in arrays:
+            return otherwise(seed, numbers)
         found: Array = arrays[seed][numbers].astype(kind.array)
         return found
 

@@ -96,7 +96,9 @@ class BothLevels:
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
             raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
         self.tiled = is_tiled(self.lowered, self.checkpoint)
-        self._arguments = Arguments(snapshot, self.source, request.given or {}, request.poisoned, self._course)
+        self._arguments = Arguments(
+            snapshot, self.source, request.given or {}, request.poisoned, self._course, request.drawn
+        )
         self.sizes = self._arguments.sizes
         self.roles = roles(self.source)
         self.outputs = pointers(self.roles.outputs)
@@ -248,7 +250,8 @@ class BothLevels:
         release = Release.among(self.snapshot.toolchain)
         batches, needed = self._batches(self.source), () if self._all_before else self._needed(self.worlds)
         alike = replace(self._options(self.source, True), until=0.0, release=UNKNOWN)
-        asked = self._course, self.request.seeds, sorted(self.request.poisoned), batches, needed, alike
+        drawn = sorted((seed, sorted(names)) for seed, names in self.request.drawn.items())
+        asked = self._course, self.request.seeds, drawn, sorted(self.request.poisoned), batches, needed, alike
         called = self.snapshot.case, sorted(self.snapshot.args.items()), sorted(self.sizes.items())
         key = runs.key(self.source, self.request.given, asked, called)
         found = runs.find(key, release)
@@ -288,10 +291,13 @@ class BothLevels:
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        if self.request.given or self._course.draw is not None:
+        if self._course.draw is not None:
             return []
         unread = pointers(self.roles.unread)
-        return [name for name in inputs.integers(self.source) if name not in unread]
+        steering = [name for name in inputs.integers(self.source) if name not in unread]
+        if self.request.given is None:
+            return steering
+        return [name for name in steering if any(name in names for names in self.request.drawn.values())]
 
     def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:
         problem: Illegal | None = None

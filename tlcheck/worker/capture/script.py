@@ -16,6 +16,7 @@ from typing import Any
 
 from tlcheck.worker import breakpoints, device, failures, kernel_file, packages, standins
 from tlcheck.worker.capture import borrowed, pytests
+from tlcheck.worker.capture.passed import PassedCalls
 from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.refusals import Refusals
@@ -41,7 +42,7 @@ def capture(
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
     borrowed.install(job.tools)
-    mode = _watch(recording, job) if job.live else _replace(recording, job)
+    mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job)
     first, last = packages.import_path(file)
     sys.path[:0] = [*map(str, first), *job.pythonpath]
     sys.path += map(str, last)
@@ -61,8 +62,12 @@ def capture(
     enter("done")
     if ended is not None:
         ended = standins.told(ended)
-    refused = list(refusals.seen)
-    return {"ended": asdict(ended) if ended else None, "names": kernel_file.kernel_names(module), "refused": refused}
+    return {
+        "ended": asdict(ended) if ended else None,
+        "names": kernel_file.kernel_names(module),
+        "refused": list(refusals.seen),
+        "calls": {} if calls is None else calls.write(Path(job.output)),
+    }
 
 
 def warm() -> None:
@@ -72,8 +77,8 @@ def warm() -> None:
     tensors.warm()
 
 
-def _replace(recording: Recording, job: CaptureJob) -> contextlib.AbstractContextManager[Any]:
-    """Nothing is launched: what stands for the device while the script runs."""
+def _replace(recording: Recording, job: CaptureJob) -> tuple[contextlib.AbstractContextManager[Any], PassedCalls]:
+    """Nothing is launched: what stands for the device while the script runs, and who keeps what calls pass."""
     import numpy
 
     from tlcheck.worker.capture import gpu, interception, tensors, triton_kernels
@@ -90,7 +95,7 @@ def _replace(recording: Recording, job: CaptureJob) -> contextlib.AbstractContex
     launched = partial(tape.launch, "")
     triton_kernels.install(launched, interception.bench)
     standins.install(launched)
-    return mode
+    return mode, tape.passed
 
 
 def _watch(recording: Recording, job: CaptureJob) -> contextlib.AbstractContextManager[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +21,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves, tree_map
 
 from tlcheck.worker.capture.execution import Executor, NoValuesError
+from tlcheck.worker.capture.passed import PassedCalls
 
 _MOST = 100_000  # entries
 _UNKNOWN = -1  # in a key: no value is that of this content
+_PART = 16  # so many times as many bytes may be made on the way to values that nobody has asked for
 _BYTES = 1 << 31  # of all values that are held at once
 Key = tuple[int, int]  # a storage, and which content of it: a tensor with values may be written by torch itself
 
@@ -92,6 +95,7 @@ class Tape:
         self._filled: Counter[int] = Counter()  # how often each was given what an entry wrote: unknown to torch
         self._lost: dict[int, _TapedStorage] = {}  # of tensors with values that nobody knows
         self._bytes = 0
+        self.passed = PassedCalls(self.known)
         self._addressed = False  # whether a kernel made pointers of numbers, and may have written any tensor
 
     @contextmanager
@@ -138,6 +142,8 @@ class Tape:
         if len(self._entries) > _MOST:
             return
         with torch._C.DisableTorchFunction():
+            with torch.no_grad():
+                self.passed.note(kernel, arguments)
             tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
             keys = frozenset(self._view(t).key for t in tensors)
             self._entries.append(_TapedCall(None, kernel, self._noted(list(arguments)), {}, [], keys))
@@ -149,6 +155,32 @@ class Tape:
         with self._executor.waiting(), torch.no_grad():
             self._make(view.key)
             return self._tensor(view).clone()
+
+    def known(self, tensor: Any, most: int) -> Any:
+        """A tensor on the CPU with the values that torch alone has given it, of at most so many bytes.
+
+        None where a launch or nobody has made them, or room that nothing was put into. Nothing changes here by that.
+        """
+        view, other = self._view(tensor), copy(self)
+        if self._addressed or self._storages[view.key].bytes > most:
+            return None
+        other._entries, other._values = list(self._entries), dict(self._values)
+        try:
+            chain = other._needed(view.key)
+            written = [entry for entry in chain if view.key in entry.written]
+            size = sum(self._storages[key].bytes for key in {key for entry in chain for key in entry.written})
+            if any(entry.do is None for entry in chain) or size > _PART * most:
+                return None
+            if written and all(entry.makes_room for entry in written):
+                return None
+            other._values |= {
+                key: other._values[key].clone() for e in chain for key in e.changed & other._values.keys()
+            }
+            for entry in chain:
+                other._do(entry)
+            return other._tensor(view).clone()
+        except Exception:  # an operation that the CPU has not, or a kernel of which nobody knows what it writes
+            return None
 
     def settle(self, tensors: Iterable[Any]) -> bool:
         """Give tensors that have values those that entries have written; whether all of them have theirs."""

@@ -100,3 +100,16 @@ def test_elements_lie_apart_where_the_kernel_has_strides() -> None:
     buffer = replace(SOURCE.buffers[0], shape=(two, two), strides=(three, two))
     memory = given.arranged(np.array([[1.0, 2.0], [3.0, 4.0]]), buffer, {})
     assert memory.tolist() == [1.0, 0.0, 2.0, 3.0, 0.0, 4.0]
+
+
+def test_calls_of_a_script_are_its_word_where_all_is_known(tmp_path: Path) -> None:
+    calls = replace(written(tmp_path, (tensor(0), tensor(0)), (tensor(0)[:8], tensor(0))), captured=True)
+    (asked,) = given.called(SOURCE, replace(calls, unknown=((), ())), Request())
+    assert (asked.seeds, asked.drawn) == ((0, 1), {0: frozenset(), 1: frozenset("A")})
+    assert (asked.inputs, asked.is_own, replace(asked, seeds=(0,)).is_own) == ("the script's", False, True)
+    expected = np.arange(256) + 1.0 + 5.0 * (np.arange(256) < 100)
+    assert np.array_equal(execute(LOOP, asked).left["C"].values, expected)
+    (asked,) = given.called(SOURCE, replace(calls, unknown=((0,), ())), Request())
+    assert (asked.inputs, asked.is_own) == ("the script's, A random", False)
+    drawn = execute(LOOP, asked).left["C"].values
+    assert set(np.unique(drawn)) <= set(range(-3 + 1, 3 + 7))

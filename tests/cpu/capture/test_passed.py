@@ -1,0 +1,53 @@
+"""Kernels that a script compiles are executed on what its calls passed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import installed, published
+from tlcheck.cli.main import main
+from tlcheck.toolchain.releases import PINNED
+
+# Two equal places would race. No size is a multiple of a block.
+SCRIPT = """
+import torch, tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def scatter(block=64):
+    n = T.dynamic("n")
+    @T.prim_func
+    def main(P: T.Tensor((n,), "int32"), X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, block), threads=block) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < n:
+                    Y[P[bx * block + i]] = X[bx * block + i]
+    return main
+
+kernel = scatter()
+for n in (200, 77):
+    places = torch.randn(n, device="cuda").argsort().int()
+    left = torch.empty(n, device="cuda")
+    kernel(places, torch.randn(n, device="cuda"), left)
+    kernel(places.flip(0).contiguous(), left, torch.empty(n, device="cuda"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+def test_calls_say_what_a_kernel_is_executed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(PINNED)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    (tmp_path / "calls.py").write_text(SCRIPT)
+    (tmp_path / "alone.py").write_text(SCRIPT.partition("for n in")[0])
+    assert main(["check", "calls.py", "alone.py", "--arch", "sm_90", "--format", "json"]) == 0
+    alone, called = sorted(published(capsys.readouterr().out, "check")["runs"], key=lambda run: str(run["file"]))
+    assert {claim["verdict"] for claim in called["claims"]} == {"agreed"}
+    executed = called["claims"][0]["executed"]
+    assert (executed["sizes"], executed["also"], executed["inputs"]) == ({"n": 200}, [{"n": 77}], ["the script's"])
+    assert "undecided" in {claim["verdict"] for claim in alone["claims"]}
