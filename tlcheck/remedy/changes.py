@@ -56,7 +56,7 @@ _MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
-class Change:
+class KernelChange:
     """One change. kind: of the above. release: empty for the kernel's own."""
 
     kind: str
@@ -70,10 +70,10 @@ class Change:
             return f"TileLang {self.release}"
         return " and ".join(f"{name}={value}" for name, value in self.variation.args + self.variation.pass_configs)
 
-    def and_also(self, other: Change) -> Change:
+    def and_also(self, other: KernelChange) -> KernelChange:
         """Both changes at once."""
         one, two = self.variation, other.variation
-        return Change(self.kind, Variation(one.args + two.args, one.pass_configs + two.pass_configs))
+        return KernelChange(self.kind, Variation(one.args + two.args, one.pass_configs + two.pass_configs))
 
 
 def key_of(name: str) -> str:
@@ -82,26 +82,26 @@ def key_of(name: str) -> str:
     return _KEY_OF.get(name, name.replace(".", "_").upper())
 
 
-def pass_configs(own: Mapping[str, str], pass_name: str) -> list[Change]:
+def pass_configs(own: Mapping[str, str], pass_name: str) -> list[KernelChange]:
     """One pass configuration each: what concerns the guilty pass, then what the kernel sets, flipped, then others."""
     flipped = {key_of(name): _FLIPPED[value] for name, value in own.items() if value in _FLIPPED}
     set_by_kernel = {key_of(name) for name in own}
     values = {**flipped, **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
     of_pass = [key for name, keys in _OF_PASS.items() if pass_name.endswith(name) for key in keys]
     ranked = dict.fromkeys((*(key for key in of_pass if key in values), *values))
-    return [Change(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in ranked]
+    return [KernelChange(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in ranked]
 
 
-def pairs(changes: list[Change]) -> list[Change]:
+def pairs(changes: list[KernelChange]) -> list[KernelChange]:
     """Every two of them at once."""
     return [one.and_also(other) for one, other in combinations(changes, 2)]
 
 
-def arguments(run: Run) -> list[Change]:
+def arguments(run: Run) -> list[KernelChange]:
     """Other numbers of stages, then of threads, then half and twice a block."""
     values = {name: int(text) for name, text in {**run.numbers, **run.args}.items() if text.isdecimal()}
     found = [(name, other) for name, value in values.items() for other in _others(name, value)]
-    return [Change(ARGUMENT, Variation(args=((name, str(other)),))) for name, other in found]
+    return [KernelChange(ARGUMENT, Variation(args=((name, str(other)),))) for name, other in found]
 
 
 def _others(name: str, value: int) -> Iterator[int]:

@@ -15,7 +15,7 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.program.launch import requests
 from tlcheck.remedy import changes as tried
-from tlcheck.remedy.changes import Change
+from tlcheck.remedy.changes import KernelChange
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
@@ -33,14 +33,14 @@ _FEW = 8  # changes at a time that need one worker: it takes seconds to start
 
 
 @dataclass(frozen=True)
-class Trial:
+class Attempt:
     """A change and what came of it.
 
     outcome: `mends`; `alike`, it lowers to the same; `wrong`; `open`, not everything is decided; `fails`, it does not
     lower; `absent`, the release does not know it. proved: whether all claims are. costs: what it costs, in words.
     """
 
-    change: Change
+    change: KernelChange
     outcome: str
     proved: bool = False
     costs: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class Workarounds:
     """What was tried of a kernel until now. interrupted: whether the user ended it."""
 
     kernel: WrongKernel
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[Attempt] = field(default_factory=list)
     interrupted: bool = False
 
     @property
-    def found(self) -> list[Trial]:
+    def found(self) -> list[Attempt]:
         return [trial for trial in self.trials if trial.outcome == MENDS]
 
 
@@ -100,13 +100,13 @@ class WorkaroundSearch:
         self._try(found, singles)
         self._try(found, tried.arguments(wrong.run))
         for releases in (newer, older):
-            self._try(found, [Change(tried.RELEASE, release=release) for release in releases])
+            self._try(found, [KernelChange(tried.RELEASE, release=release) for release in releases])
         effective = [t.change for t in found.trials if t.change in singles and t.outcome in (WRONG, OPEN)]
         self._try(found, tried.pairs(effective))
         found.interrupted = self.stopped()
         return found
 
-    def _try(self, found: Workarounds, wanted: Sequence[Change]) -> None:
+    def _try(self, found: Workarounds, wanted: Sequence[KernelChange]) -> None:
         """Try changes of one kind, in their order, a few at a time; none where smaller ones do."""
         if found.found and not self.everything:
             return
@@ -122,18 +122,20 @@ class WorkaroundSearch:
             if found.found and not self.everything:
                 return
 
-    def _trials(self, wrong: WrongKernel, wanted: Sequence[Change]) -> list[Trial]:
+    def _trials(self, wrong: WrongKernel, wanted: Sequence[KernelChange]) -> list[Attempt]:
         """Lower and judge the kernel with each change: briefly, and again as usual where nothing is refuted."""
         brief = self._judged(wrong, wanted, brief=True)
         hopeful = [change for change, trial in brief.items() if trial.outcome == MENDS]
         sure = self._judged(wrong, hopeful, brief=False) if hopeful else {}
         return [sure.get(change) or brief[change] for change in wanted if change in brief]
 
-    def _judged(self, wrong: WrongKernel, wanted: Sequence[Change], *, brief: bool) -> Mapping[Change, Trial]:
+    def _judged(
+        self, wrong: WrongKernel, wanted: Sequence[KernelChange], *, brief: bool
+    ) -> Mapping[KernelChange, Attempt]:
         request = self.policy.execute
         policy = Policy(excusing=False, execute=None if request is None else replace(request, brief=brief))
         by_place = dict(enumerate(wanted))
-        trials: dict[Change, Trial] = {}
+        trials: dict[KernelChange, Attempt] = {}
 
         def lowered_otherwise(found: Iterator[Lowered]) -> Iterator[Lowered]:
             """What is worth judging."""
@@ -141,9 +143,9 @@ class WorkaroundSearch:
                 change = by_place[one.run.position[0]]
                 if one.snapshot is None:
                     known = one.failure is None or one.failure.kind != PASS_CONFIG
-                    trials[change] = Trial(change, FAILS if known else ABSENT)
+                    trials[change] = Attempt(change, FAILS if known else ABSENT)
                 elif not change.release and _is_alike(read_snapshot(one.snapshot), wrong.snapshot):
-                    trials[change] = Trial(change, ALIKE)
+                    trials[change] = Attempt(change, ALIKE)
                 else:
                     yield one
 
@@ -157,21 +159,21 @@ class WorkaroundSearch:
         return trials
 
 
-def _selection(run: Run, change: Change) -> Selection:
+def _selection(run: Run, change: KernelChange) -> Selection:
     only = frozenset([(run.name, run.target)])
     return Selection(Path(run.file), run.name, change.release or run.toolchain, only=only, variation=change.variation)
 
 
-def _trial(change: Change, result: Result, before: WrongKernel, after: Path) -> Trial:
+def _trial(change: KernelChange, result: Result, before: WrongKernel, after: Path) -> Attempt:
     claims = [claim for claim in all_claims(result.claims) if claim.kind != "source" or claim.verdict == REFUTED]
     if result.failure is not None:
-        return Trial(change, OPEN)
+        return Attempt(change, OPEN)
     if any(claim.blames_compiler for claim in claims):
-        return Trial(change, WRONG)
+        return Attempt(change, WRONG)
     if not claims or any(claim.verdict == UNDECIDED and (claim.kind, claim.key) not in before.open for claim in claims):
-        return Trial(change, OPEN)
+        return Attempt(change, OPEN)
     proved = all(claim.verdict == PROVED for claim in claims)
-    return Trial(change, MENDS, proved, _costs(before.snapshot, read_snapshot(after)))
+    return Attempt(change, MENDS, proved, _costs(before.snapshot, read_snapshot(after)))
 
 
 def _is_alike(one: Snapshot, other: Snapshot) -> bool:

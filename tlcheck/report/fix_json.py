@@ -16,7 +16,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class TriedChange:
-    """One change. kind: `pass config`, `argument` or `release`. outcome: see `tlcheck.remedy.search.Trial`.
+    """One change. kind: `pass config`, `argument` or `release`. outcome: see `tlcheck.remedy.search.Attempt`.
 
     paste: the line that makes the change.
     """

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, Change
-from tlcheck.remedy.search import ABSENT, ALIKE, FAILS, MENDS, OPEN, WRONG, Trial, Workarounds
+from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange
+from tlcheck.remedy.search import ABSENT, ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, Workarounds
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import plural
 
@@ -44,7 +44,7 @@ def _lines(found: Workarounds) -> Iterator[Text]:
     yield Text(f"  tried: {tried or 'nothing'}{' (interrupted)' if found.interrupted else ''}")
 
 
-def paste(change: Change, result: Result) -> str:
+def paste(change: KernelChange, result: Result) -> str:
     """The line that makes the change in the user's own code, with why it is there."""
     why = f"# TileLang {result.run.release}: {_finding(result)} without"
     if change.release:
@@ -61,7 +61,7 @@ def _finding(result: Result) -> str:
     return f"{claim.buffer} is wrong ({rule})"
 
 
-def _tried(kind: str, trials: Sequence[Trial]) -> str:
+def _tried(kind: str, trials: Sequence[Attempt]) -> str:
     """`9 pass configs (1 mends it, 6 change nothing, 2 still wrong)`."""
     own = [trial for trial in trials if trial.change.kind == kind and trial.outcome != ABSENT]
     if not own:

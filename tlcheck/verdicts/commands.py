@@ -17,6 +17,11 @@ def bisect_of(run: Run) -> str:
     return _bisect(run)
 
 
+def fix_of(run: Run) -> str:
+    """The command that looks for a change with which a kernel is right."""
+    return shlex.join(["tlcheck", "fix", run.case, "--arch", run.target, "--toolchain", run.toolchain, *run.said])
+
+
 def bisect_passes_of(run: Run) -> str:
     """The command that says which pass makes a kernel wrong."""
     return _bisect(run, "--passes", "--toolchain", run.toolchain)
@@ -27,7 +32,11 @@ def bisecting(run: Run) -> str:
     return f"since when: {bisect_of(run)}; by which pass: {bisect_passes_of(run)}"
 
 
+def is_captured(run: Run) -> bool:
+    """Whether a kernel is a script's: those have their arguments in their names, and are found by running it."""
+    return "[" in run.name
+
+
 def _bisect(run: Run, *options: str) -> str:
-    """The kernels of a script have their arguments in their names, and are found by running it."""
-    case = run.file if "[" in run.name else run.case
+    case = run.file if is_captured(run) else run.case
     return shlex.join(["tlcheck", "bisect", case, "--arch", run.target, *options, *run.said])

@@ -9,7 +9,7 @@ from tlcheck.lower.runs import near
 from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import Claim, Finding, Weight
-from tlcheck.verdicts.commands import bisect_of, explain_of
+from tlcheck.verdicts.commands import bisect_of, explain_of, fix_of, is_captured
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.source_lines import text_at
 from tlcheck.witness import Accesses, Act, Addition, Element
@@ -234,9 +234,19 @@ def _help(result: Result, finding: Finding) -> str:
     ways = [f"use TileLang {right}"] if right else []
     ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
     ways += [finding.advice] if finding.advice else []
-    unknown = finding.blame == "compiler" and not right and not result.saved
-    known = [f"`{bisect_of(result.run)}` says which release is right"] if unknown else []
-    return "; ".join([*([" or ".join(ways)] if ways else []), *known, f"`{explain_of(finding.rule)}`"])
+    return "; ".join(
+        [*([" or ".join(ways)] if ways else []), *_search(result, finding, right), f"`{explain_of(finding.rule)}`"]
+    )
+
+
+def _search(result: Result, finding: Finding, right: str) -> Iterator[str]:
+    """The command that looks for what helps, where nothing is known to."""
+    if finding.blame != "compiler" or right or result.saved:
+        return
+    if is_captured(result.run):
+        yield f"`{bisect_of(result.run)}` says which release is right"
+    else:
+        yield f"`{fix_of(result.run)}` looks for a workaround"
 
 
 def _right_release(finding: Finding, own: str) -> str:

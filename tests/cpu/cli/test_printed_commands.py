@@ -19,9 +19,10 @@ _OF_A_TERMINAL = ("tlcheck golden review",)
 
 
 def printed(text: str) -> list[str]:
-    """The commands of a report, each once, without those that need a terminal."""
+    """The commands of a report, each once, without those that need a terminal, and those that pages tell of a CASE."""
     found = [one or other.strip() for one, other in _PRINTED.findall(text)]
-    return [command for command in dict.fromkeys(found) if command not in _OF_A_TERMINAL]
+    pasted = [command for command in dict.fromkeys(found) if "CASE" not in command.split()]
+    return [command for command in pasted if command not in _OF_A_TERMINAL]
 
 
 def run(capsys: pytest.CaptureFixture[str], words: list[str]) -> tuple[int, str]:

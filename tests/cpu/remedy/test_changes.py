@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpu.checking import make_run
 from tlcheck.lower.selection import Variation
-from tlcheck.remedy.changes import PASS_CONFIG, RELEASE, Change, arguments, key_of, pairs, pass_configs
+from tlcheck.remedy.changes import PASS_CONFIG, RELEASE, KernelChange, arguments, key_of, pairs, pass_configs
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_numbers_of_the_builder() -> None:
         "num_stages=0",
     ]
     assert arguments(replace(make_run(), args={"threads": "1024", "n": "64"})) == [
-        Change("argument", Variation(args=(("threads", "512"),)))
+        KernelChange("argument", Variation(args=(("threads", "512"),)))
     ]
 
 
 def test_pairs_are_of_two_different_ones() -> None:
-    singles = [Change(PASS_CONFIG, Variation(pass_configs=((name, "True"),))) for name in "abc"]
+    singles = [KernelChange(PASS_CONFIG, Variation(pass_configs=((name, "True"),))) for name in "abc"]
     assert [change.words for change in pairs(singles)] == [
         "a=True and b=True",
         "a=True and c=True",
         "b=True and c=True",
     ]
-    assert Change(RELEASE, release="0.1.9").words == "TileLang 0.1.9"
+    assert KernelChange(RELEASE, release="0.1.9").words == "TileLang 0.1.9"

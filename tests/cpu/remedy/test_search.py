@@ -15,8 +15,8 @@ from tests.cpu.checking import installed, make_atomic, make_finding, make_run
 from tlcheck.cli.main import main
 from tlcheck.lower.session import Settings
 from tlcheck.remedy import search as module
-from tlcheck.remedy.changes import Change
-from tlcheck.remedy.search import ALIKE, FAILS, MENDS, OPEN, WRONG, Trial, WorkaroundSearch, WrongKernel, _trial
+from tlcheck.remedy.changes import KernelChange
+from tlcheck.remedy.search import ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, WorkaroundSearch, WrongKernel, _trial
 from tlcheck.report import fix_json, fix_text
 from tlcheck.report.console import console
 from tlcheck.verdicts.claim import Claim, Verdict
@@ -38,8 +38,10 @@ def searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Search where these changes have these outcomes, and all others change nothing."""
 
     def searched(outcomes: Mapping[str, str], *, everything: bool = False) -> module.Workarounds:
-        def judged(self: object, wrong: WrongKernel, wanted: Sequence[Change], *, brief: bool) -> dict[Change, Trial]:
-            return {change: Trial(change, outcomes.get(change.words, ALIKE)) for change in wanted}
+        def judged(
+            self: object, wrong: WrongKernel, wanted: Sequence[KernelChange], *, brief: bool
+        ) -> dict[KernelChange, Attempt]:
+            return {change: Attempt(change, outcomes.get(change.words, ALIKE)) for change in wanted}
 
         monkeypatch.setattr(WorkaroundSearch, "_judged", judged)
         monkeypatch.setattr(module, "installed_around", lambda *_: (["0.1.8"], ["0.1.10", "0.1.11"]))
@@ -88,7 +90,7 @@ def test_only_agreement_of_everything_mends(
     monkeypatch.setattr(module, "_costs", lambda *_: ())
     monkeypatch.setattr(module, "read_snapshot", lambda *_: None)
     result = Result(make_run(), claims, failure)
-    assert _trial(Change("release", release="0.1.9"), result, KERNEL, Path()).outcome == outcome
+    assert _trial(KernelChange("release", release="0.1.9"), result, KERNEL, Path()).outcome == outcome
 
 
 def test_what_is_printed(capsys: pytest.CaptureFixture[str], searched: Any) -> None:

@@ -123,7 +123,7 @@ def test_a_finding_begins_with_the_place_the_rule_and_the_blame(tmp_path: Path) 
         f"   {WITNESS.words('B')}",
         "   kernel: k.py::case",
         "   blame: TileLang 0.1.7 (tl.LowerTileOp)",
-        "   help: write it otherwise; `tlcheck bisect k.py::case --arch sm_90` says which release is right; "
+        "   help: write it otherwise; `tlcheck fix k.py::case --arch sm_90 --toolchain 0.1.7` looks for a workaround; "
         "`tlcheck explain TLA001`",
         "",
         "1 bug in TileLang",

@@ -215,6 +215,23 @@ def tree_sum_divergent(N=4096, threads=256):
     return main
 
 
+@tilelang.jit(out_idx=[-1])
+def half_of_the_block(M=16, N=64, threads=128):
+    """A barrier in a branch of two whole warps."""
+
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(M, threads=threads) as bx:
+            tx = T.get_thread_binding()
+            row = T.alloc_shared((N,), "float32")
+            if tx < N:
+                row[tx] = X[bx, tx]
+                T.sync_threads()
+                Y[bx, tx] = row[N - 1 - tx]
+
+    return main
+
+
 @tilelang.jit
 def exclusive_scan(N=2048, threads=128):
     @T.prim_func
@@ -667,6 +684,7 @@ diff_read = Case(diff_read)
 pad_store = Case(pad_store)
 reverse_tile = Case(reverse_tile)
 tree_sum_divergent = Case(tree_sum_divergent)
+half_of_the_block = Case(half_of_the_block)
 exclusive_scan = Case(exclusive_scan)
 histogram_plain = Case(histogram_plain)
 histogram_dirty = Case(histogram_dirty)

@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 CASES = Path(__file__).with_name("newcomer_cases.py")
 RIGHT = ("gemm_relu", "saxpy", "block_sum", "histogram", "transpose", "rmsnorm", "conv_row", "shuffle_sum", "embedding")
 OPEN = ("counts_that_may_differ", "scattered_sums")  # of races that other inputs may not have
-WARNED = {"gemm_swapped": "TLS008"}  # a swapped index, of which the output is not written in full
+WARNED = {
+    "gemm_swapped": "TLS008",  # a swapped index, of which the output is not written in full
+    "half_of_the_block": "TLS004",  # a barrier that TileLang lets only the threads of the branch wait for
+}
 MISTAKES = {  # rule and statement
     "gemm_uncleared": ("TLS003", "T.gemm(A_shared, B_shared, C_local)"),
     "gemm_split_k": ("TLS001", "C[by * block + i, bx * block + j] += acc[i, j]"),

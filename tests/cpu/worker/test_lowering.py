@@ -33,7 +33,7 @@ EAGER = FORMS.with_name("eager.py")
 WRONG = FORMS.with_name("wrong.py")
 # One release of each dialect and era; `make test-releases` takes all.
 ERAS = tuple(RELEASES) if os.environ.get("EVERY_RELEASE") else ("0.1.6.post2", "0.1.7.post3", "0.1.12", PINNED)
-WITHOUT_TYPE_CAST = ("0.1.6.post2", "0.1.7")
+WITHOUT_TYPE_CAST = ("0.1.6.post2", "0.1.7", "0.1.7.post1", "0.1.7.post2")
 
 Lower = Callable[..., Ended]
 

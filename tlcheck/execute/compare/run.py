@@ -22,7 +22,7 @@ from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
 from tlcheck.execute.compare.unset import UnsetMemory
-from tlcheck.execute.compare.warnings import exits_of, idle_waits_of, suspicious, unwritten_of
+from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
@@ -260,6 +260,9 @@ class _Judge:
                 levels.plainly().source_invocation(draw).run(leaving)
                 yield from exits_of(levels.source, leaving.found, levels.sizes, given)
         yield from idle_waits_of(levels.source)
+        missed = None if levels.diverged is None else self._barrier(UNSAID)
+        if missed is not None and not missed.open:
+            yield replace(missed, warning=REPAIRED)
         if given or not levels.sizes:
             with suppress(Stopped):
                 yield from unwritten_of(levels.source, levels.sizes)

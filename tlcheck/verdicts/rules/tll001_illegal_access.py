@@ -9,7 +9,8 @@ kind on the same inputs.
 
 The witness names block and thread.
 
-What to do: try another release of TileLang; run the kernel under `tlcheck run --sanitize memcheck`.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; on a GPU,
+`tlcheck run --sanitize memcheck` shows the access.
 """
 
 PROBLEM = "illegal"

@@ -5,7 +5,8 @@ none can go on. On a GPU the kernel hangs.
 
 The witness names what they wait for.
 
-What to do: try another release of TileLang, or with `TL_DISABLE_WARP_SPECIALIZED` set to True.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right;
+`TL_DISABLE_WARP_SPECIALIZED` set to True is among what it tries.
 """
 
 PROBLEM = "deadlock"

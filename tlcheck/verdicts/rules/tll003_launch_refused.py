@@ -7,7 +7,7 @@ says what a device does.
 
 The witness names what is asked for and the limit.
 
-What to do: smaller tiles, fewer threads or fewer stages of a pipeline; another release of TileLang.
+What to do: smaller tiles, fewer threads or fewer stages of a pipeline; `tlcheck fix CASE` tries arguments and releases.
 """
 
 PROBLEM = "launch"

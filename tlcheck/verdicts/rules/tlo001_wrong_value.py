@@ -6,8 +6,9 @@ changes when every input is changed a little is not counted.
 
 The witness names the element, what it should be, what it is, and the inputs.
 
-What to do: run the kernel on a GPU against a reference (`tlcheck run`); try another release of TileLang; find the pass
-with `tlcheck bisect --passes`. `--seed S --block X,Y,Z` executes what the witness names alone.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; `tlcheck
+bisect --passes` finds the pass; `tlcheck run` compares the kernel with a reference on a GPU. `--seed S --block X,Y,Z`
+executes what the witness names alone.
 """
 
 PROBLEM = "differs"

@@ -7,7 +7,8 @@ of the time.
 
 The witness names the element of the output; what it is says which memory was read too early.
 
-What to do: try another release of TileLang; with fewer stages (`num_stages`) there is less to wait for.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; with fewer
+stages (`num_stages`) there is less to wait for.
 """
 
 PROBLEM = "poison"

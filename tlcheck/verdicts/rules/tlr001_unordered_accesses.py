@@ -10,7 +10,8 @@ A race that the source has as well is its author's: TLS001.
 The witness names both accesses: thread, iteration, line of the TIR. Between them what is missing has to stand. Writing
 the value that is there already counts as no conflict.
 
-What to do: try another release of TileLang; put `T.sync_threads()` between the two statements.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; or put
+`T.sync_threads()` between the two statements.
 """
 
 PROBLEM = "race"

@@ -7,7 +7,8 @@ such a fence, or `fence.mbarrier_init`, after it was made.
 
 The witness names the write and the read.
 
-What to do: try another release of TileLang; put `T.fence_proxy_async()` after the barrier.
+What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; or put
+`T.fence_proxy_async()` after the barrier, where the language allows it there (not inside of T.Pipelined).
 """
 
 PROBLEM = "fence"
