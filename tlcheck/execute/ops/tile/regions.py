@@ -118,7 +118,12 @@ class Lattice:
     def last(self) -> int:
         """The size of its last axis; 1 where that is no constant."""
         size = self._sizes[-1] if self._sizes else None
-        return _largest(size.run(Frame({}, 1, 1))) if size is not None and size.uniform and not size.needs else 1
+        if size is None or not size.uniform or size.needs:
+            return 1
+        try:
+            return _largest(size.run(Frame({}, 1, 1)))
+        except KeyError:  # a variable, which has its value only when the kernel runs
+            return 1
 
     def axis(self, number: int) -> Code:
         """The coordinate along one axis, (points, 1, 1)."""

@@ -21,7 +21,7 @@ from tests.cpu.execute.ops.tile.building import (
 )
 from tlcheck.execute.observe.authors import Author
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Block, Expr, Seq, Store
+from tlcheck.snapshot.ir import Bind, Block, Expr, Seq, Store
 
 MINUS_ONE = Expr("float", "float32", (), -1.0)
 SCOPES = ["shared", "shared.dyn", "local.fragment"]
@@ -205,6 +205,15 @@ def test_sizes_that_differ_between_blocks() -> None:
     )["B"]
     expected = np.where(np.arange(8) < lengths[:, None], a, 9.0)
     assert np.array_equal(found, expected)
+
+
+def test_a_size_that_a_variable_of_one_block_holds() -> None:
+    kernel, a = Kernel(), random("float32", 4, 8)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", np.zeros((4, 8)))
+    end = variable("end")
+    copied = call("copy", region(source, (0, 0), (4, end)), region(target, (0, 0), (4, end)))
+    found = kernel.run(Bind(end, add(number(5), multiply(kernel.bx, 8))), copied)["B"]
+    assert np.array_equal(found, np.where(np.arange(8) < 5, a, 0.0))
 
 
 def test_registers_of_each_thread() -> None:
