@@ -19,6 +19,7 @@ from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_argumen
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.scripts import add_live_argument, add_script_arguments, scripts_of
 from tlcheck.cli.watch import watch
+from tlcheck.errors import UsageError
 from tlcheck.files import make_folder
 from tlcheck.report import check_json, check_text, shared
 from tlcheck.report.check_notices import document_of
@@ -35,6 +36,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
+    parser.add_argument("--with-inputs", action="store_true", help="with --save: keep their inputs in them")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="what is undecided is an error too, and a warning")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
@@ -51,6 +53,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, PAGE_FORMATS)
+    if args.with_inputs and args.save is None:
+        raise UsageError("--with-inputs says what --save keeps: give --save DIR as well")
     if args.save is not None:  # better now than after minutes of work
         make_folder(args.save)
     options = CheckOptions(
@@ -61,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         excusing=not args.no_expect,
         strict=args.strict,
         save=args.save,
+        with_inputs=args.with_inputs,
         with_page="html" in target.formats,
         why=args.why,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from tlcheck.cli.options import LoweringOptions
 from tlcheck.cli.projects import ProjectCases, projects
 from tlcheck.cli.scripts import on_device
 from tlcheck.errors import UsageError
+from tlcheck.execute.worlds.stored import packed
 from tlcheck.files import save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.scripts import Scripts
+from tlcheck.snapshot.codec import dumps, loads
 from tlcheck.verdicts.acceptance import project_acceptances
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
@@ -35,8 +37,9 @@ class CheckOptions:
     """What is checked, and how. excusing: whether what a case expects is excused. strict: whether undecided is wrong,
     and a warning.
 
-    save: the folder that keeps the snapshots, if any does. with_page: whether a page is to be made. why: whether the
-    neighbouring releases and the passes are looked at where a kernel is wrong; None for where that takes little.
+    save: the folder that keeps the snapshots, if any does. with_inputs: with what they are executed on. with_page:
+    whether a page is to be made. why: whether the neighbouring releases and the passes are looked at where a kernel is
+    wrong; None for where that takes little.
     """
 
     cases: tuple[str, ...]
@@ -46,6 +49,7 @@ class CheckOptions:
     excusing: bool = True
     strict: bool = False
     save: Path | None = None
+    with_inputs: bool = False
     with_page: bool = False
     why: bool | None = None
 
@@ -90,18 +94,20 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
     ):
         interruption.add(checks.stop)
         found = sorted(checks.results(chosen), key=lambda each: each[1].run.position)
+        left_out = 0
         if options.save is not None:
-            _save([lowered for lowered, _ in found], options.save)
+            left_out = _save([lowered for lowered, _ in found], options.save, options.with_inputs)
         results = [result for _, result in found]
         if _asks_why(options, results) and not interruption.number:
             from tlcheck.gate.history import HistorySearch, with_histories  # which imports all that executes
 
             limit = None if options.why else WHY_SECONDS
             results = with_histories(results, HistorySearch(settings, policy, folder, watcher, interruption.add, limit))
+        notes = [] if not left_out else [f"inputs of {plural(left_out, 'snapshot')} not kept: they are too large"]
         entries = []
         if options.with_page:
             entries = [_entry(lowered, result) for (lowered, _), result in zip(found, results, strict=True)]
-    notes = [*accepted.unused(results), *checks.session.remarks]
+    notes += [*accepted.unused(results), *checks.session.remarks]
     return Checked(results, entries, notes, len(checks.session.passed_over))
 
 
@@ -119,11 +125,21 @@ def _entry(lowered: Lowered, result: Result) -> Entry:
     return entry_of(result, read_snapshot(lowered.snapshot) if lowered.snapshot is not None else None)
 
 
-def _save(found: Sequence[Lowered], folder: Path) -> None:
-    """Keep the snapshots that were made, under names that say what they are."""
+def _save(found: Sequence[Lowered], folder: Path, with_inputs: bool) -> int:
+    """Keep the snapshots that were made, under names that say what they are. Returns how many are without their inputs,
+    which are too large.
+    """
     names: set[str] = set()
+    left_out = 0
     for lowered in found:
         if lowered.snapshot is not None and not lowered.saved:
             name = unique_name(lowered.run.slug, names)
             names.add(name)
-            save(folder / f"{name}.snapshot.json", lowered.snapshot.read_bytes())
+            content = lowered.snapshot.read_bytes()
+            given = lowered.inputs.given if with_inputs and lowered.inputs is not None else None
+            if given is not None:
+                text = packed(given)
+                left_out += not text
+                content = dumps(replace(loads(content.decode()), inputs=text)).encode()
+            save(folder / f"{name}.snapshot.json", content)
+    return left_out

@@ -95,9 +95,14 @@ class ExecutionOptions:
 
 
 def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
-    """The request on the inputs that the case declares, if any. Raises UsageError, and Stopped where these raise."""
+    """The request on the inputs that the case declares, or that the snapshot has with it, if any.
+
+    Raises UsageError, and Stopped where these raise.
+    """
     if done.inputs is None:
-        return request
+        from tlcheck.verdicts.judging import with_inputs_of  # as below
+
+        return with_inputs_of(request, snapshot)
     failure = done.inputs.failure
     if failure is not None:
         message = f"{failure.phase}: {failure.message}"

@@ -39,6 +39,7 @@ def dumps(snapshot: Snapshot) -> str:
         "nodes": encoder.table,
         "cuda": snapshot.cuda,
         **({"headers": snapshot.headers} if snapshot.headers else {}),
+        **({"inputs": snapshot.inputs} if snapshot.inputs else {}),
     }
     return json.dumps(fields, separators=(",", ":"), allow_nan=False) + "\n"
 
@@ -52,7 +53,7 @@ def loads(text: str) -> Snapshot:
         checkpoints = named_functions(decoder, fields["checkpoints"])
         plain: dict[str, Any] = {key: text_map(fields[key], key) for key in _MAPS}
         plain |= {key: check(fields[key], str, key) for key in _TEXTS}
-        plain["headers"] = check(fields.get("headers", ""), str, "headers")
+        plain |= {key: check(fields.get(key, ""), str, key) for key in ("headers", "inputs")}
         return Snapshot(**plain, line=check(fields["line"], int, "line"), checkpoints=checkpoints)
     except KeyError as error:
         corrupt(f"{error} is missing")

@@ -246,6 +246,7 @@ class Snapshot:
     checkpoints: name (of a `Checkpoint`) -> the device function there, in pipeline order; absent ones were not reached.
     passes: checkpoint -> name of the pass after (or, for source, intent and tile-ops, before) which it was taken.
     cuda: the generated source. headers: hash of the device library's headers; empty where it is not known.
+    inputs: what the kernel is executed on, as `execute.worlds.stored` packs it; empty where it is not stored.
     """
 
     case: str
@@ -259,6 +260,7 @@ class Snapshot:
     passes: Mapping[str, str]
     cuda: str = ""
     headers: str = ""
+    inputs: str = ""
 
     def pass_at(self, checkpoint: str) -> str:
         """The name of a checkpoint's pass, empty for one without; that of `type-cast` has none up to 0.1.13."""

@@ -70,14 +70,27 @@ def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None
             snapshot = codec.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         return Verdicts(failure=internal_failure(error))
-    if request is not None and inputs is not None:
+    if request is not None:
         try:
-            request = with_given(request, snapshot, inputs)
+            request = with_inputs_of(request, snapshot) if inputs is None else with_given(request, snapshot, inputs)
         except UsageError as error:
-            return Verdicts(failure=Failure("usage", "inputs", str(error), where=inputs.where))
+            where = "" if inputs is None else inputs.where
+            return Verdicts(failure=Failure("usage", "inputs", str(error), where=where))
         except (OSError, ValueError) as error:
             return Verdicts(failure=internal_failure(error))
     return verdicts_of(snapshot, request)
+
+
+def with_inputs_of(request: Request, snapshot: Snapshot) -> Request:
+    """The request with the inputs that a snapshot has with it, if it has any. Raises UsageError where they do not fit
+    the kernel.
+    """
+    if not snapshot.inputs:
+        return request
+    from tlcheck.execute.worlds.stored import unpacked  # as below
+
+    with unpacked(snapshot.inputs) as inputs:
+        return with_given(request, snapshot, inputs)
 
 
 def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:

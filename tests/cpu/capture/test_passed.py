@@ -45,9 +45,14 @@ def test_calls_say_what_a_kernel_is_executed_on(
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
     (tmp_path / "calls.py").write_text(SCRIPT)
     (tmp_path / "alone.py").write_text(SCRIPT.partition("for n in")[0])
-    assert main(["check", "calls.py", "alone.py", "--arch", "sm_90", "--format", "json"]) == 0
+    keeping = ["--save", "kept", "--with-inputs"]
+    assert main(["check", "calls.py", "alone.py", "--arch", "sm_90", "--format", "json", *keeping]) == 0
     alone, called = sorted(published(capsys.readouterr().out, "check")["runs"], key=lambda run: str(run["file"]))
     assert {claim["verdict"] for claim in called["claims"]} == {"agreed"}
     executed = called["claims"][0]["executed"]
     assert (executed["sizes"], executed["also"], executed["inputs"]) == ({"n": 200}, [{"n": 77}], ["the script's"])
+    (kept,) = map(str, (tmp_path / "kept").glob("calls-*"))
+    assert main(["check", kept, "--format", "json"]) == 0
+    (again,) = published(capsys.readouterr().out, "check")["runs"]
+    assert [claim["executed"] for claim in again["claims"]] == [claim["executed"] for claim in called["claims"]]
     assert "undecided" in {claim["verdict"] for claim in alone["claims"]}

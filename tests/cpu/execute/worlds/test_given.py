@@ -13,7 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.request import GivenInputs, Request
-from tlcheck.execute.worlds import given
+from tlcheck.execute.worlds import given, stored
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr
@@ -113,3 +113,15 @@ def test_calls_of_a_script_are_its_word_where_all_is_known(tmp_path: Path) -> No
     assert (asked.inputs, asked.is_own) == ("the script's, A random", False)
     drawn = execute(LOOP, asked).left["C"].values
     assert set(np.unique(drawn)) <= set(range(-3 + 1, 3 + 7))
+
+
+def test_inputs_are_kept_as_text(tmp_path: Path) -> None:
+    made = replace(written(tmp_path, (tensor(0), tensor(5))), captured=True, unknown=((1,),), updates=("C",))
+    text = stored.packed(made)
+    with stored.unpacked(text) as found:
+        assert replace(found, file=made.file) == made
+        assert Path(found.file).read_bytes() == Path(made.file).read_bytes()
+    assert not Path(found.file).exists()
+    for damaged in ("?", text[:40], text[4:]):
+        with pytest.raises(UsageError, match="damaged"), stored.unpacked(damaged):
+            pass
