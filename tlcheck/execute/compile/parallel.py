@@ -11,7 +11,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
-from tlcheck.execute.memory.frame import Frame, one_per_world, one_value
+from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
 from tlcheck.execute.reasons import OutOfBytes, SourceUnclear
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
@@ -58,7 +58,7 @@ def parallel(stmt: For, program: KernelProgram) -> Step:
         active = frame.of_worlds()
         program.state.spend(lanes // 1024)
         program.observers.parallel_loop(begins=True)
-        with _copies(program, private, lanes):
+        with _copies(program, private, lanes, frame.mask()):
             body.run(Frame(variables, frame.worlds, lanes, active))
         program.observers.parallel_loop(begins=False)
 
@@ -93,9 +93,17 @@ def _of_all_threads(value: Value, frame: Frame) -> Value:
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return value
     mask = frame.mask()
-    first = np.take_along_axis(np.broadcast_to(value, mask.shape), np.argmax(mask, axis=-1)[:, None], axis=-1)
-    if not ((value == first) | ((value != value) & (first != first)) | ~mask).all():
-        raise SourceUnclear("a value used in T.Parallel differs between threads")
+    return _agreed(np.broadcast_to(value, mask.shape), mask, "a value used in T.Parallel")
+
+
+def _agreed(values: Array, active: Mask, what: str) -> Array:
+    """The value of each world that all its active threads have, (..., worlds, 1). Raises SourceUnclear."""
+    if values.shape[-1] == 1:
+        return values
+    chosen = np.argmax(active, axis=-1)[:, None].reshape((1,) * (values.ndim - 2) + (-1, 1))
+    first = np.take_along_axis(values, chosen, axis=-1)
+    if not ((values == first) | ((values != values) & (first != first)) | ~active).all():
+        raise SourceUnclear(f"{what} differs between threads")
     return first
 
 
@@ -111,17 +119,18 @@ def _registers(body: Stmt, program: KernelProgram) -> list[int]:
 
 
 @contextmanager
-def _copies(program: KernelProgram, private: list[int], lanes: int) -> Iterator[None]:
-    """Give each iteration its own copy of the threads' registers; afterwards all threads have what was written.
+def _copies(program: KernelProgram, private: list[int], lanes: int, active: Mask) -> Iterator[None]:
+    """Give each iteration its own copy of the threads' registers; afterwards all active threads have what was written.
 
-    What iterations wrote differently is poison: it depends on which thread runs which iteration.
+    What iterations wrote differently is poison: it depends on which thread runs which iteration. active: (worlds,
+    threads), those that take part; their registers have to agree, and those of others stay as they are.
     """
     saved = {root: program.state.memory[root] for root in private}
     threads, program.state.lanes = program.state.lanes, lanes
     before: dict[int, Array] = {}
     for root, cells in saved.items():
         assert isinstance(cells, Cells)
-        before[root] = np.array(one_per_world(cells.data, "a register used in T.Parallel"))
+        before[root] = np.array(_agreed(cells.data, active, "a register used in T.Parallel"))
         program.state.memory[root] = own = cells.with_lanes(lanes, before[root])
         program.observers.allocated(root, own)
     try:
@@ -132,7 +141,9 @@ def _copies(program: KernelProgram, private: list[int], lanes: int) -> Iterator[
             copies = program.state.memory[root]
             assert isinstance(cells, Cells)
             assert isinstance(copies, Cells)
-            cells.data[...] = _merged(before[root], copies)
+            merged = _merged(before[root], copies)
+            takes_part = active if cells.data.shape[-1] == active.shape[-1] else active.any(axis=-1, keepdims=True)
+            np.copyto(cells.data, merged, where=takes_part)
             program.state.memory[root] = cells
 
 
