@@ -17,6 +17,7 @@ import numpy as np
 
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
+from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unkept
@@ -26,7 +27,7 @@ from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
-from tlcheck.snapshot.walk import expressions, statements
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
@@ -122,6 +123,36 @@ class Faults:
         return Fault(
             BOUNDS, illegal.buffer, illegal.line, what, illegal.index, act, None, "" if fixed else _ON_DRAWN, reasons
         )
+
+    def of_stray(self, illegal: Illegal, exits: Sequence[TensorExit]) -> Fault | None:
+        """The exit of the source where the lowered kernel leaves a tensor, if inputs lead it there; else None.
+
+        TileLang guards what stands in the source, and not every access that it makes of it. exits: of the source, on
+        drawn inputs.
+        """
+        for left in exits:
+            if "out of bounds" not in illegal.what or left.buffer != illegal.buffer or left.stmt.line != illegal.line:
+                continue
+            if self._is_led(left):
+                element = f"{left.buffer}[{', '.join(map(str, left.index))}]"
+                shape = ", ".join(map(str, left.extent))
+                what = f"the index of {element} is out of bounds: {left.buffer} has the shape [{shape}]"
+                act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
+                return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, _ON_DRAWN)
+        return None
+
+    def _is_led(self, left: TensorExit) -> bool:
+        """Whether inputs decide about an index that is out of bounds: its value, or how far its loop goes."""
+        outside = [
+            axis for axis, (i, size) in enumerate(zip(left.index, left.extent, strict=True)) if not 0 <= i < size
+        ]
+        loops = [s for s in self._steering.around(left.stmt) if isinstance(s, For)]
+        led = {s.var.uid for s in loops if self._steering.depends((s.start, s.extent))}
+        plain = [e for e in postorder(expressions(left.stmt)) if e.op == "load" and e.buffer is not None]
+        uses = [e.args for e in plain if e.buffer is not None and e.buffer.name == left.buffer]
+        uses += [left.stmt.indices] if isinstance(left.stmt, Store) and left.stores else []
+        indices = [use[axis] for use in uses for axis in outside if axis < len(use)]
+        return self._steering.depends(indices) or any(e.uid in led for e in postorder(indices) if e.op == "var")
 
     def _of_promise(self, promise: Unkept, block: tuple[int, int, int], reason: str) -> Fault:
         """A T.assume or T.device_assert that does not hold: on all inputs if nothing from outside takes part in it."""

@@ -203,11 +203,24 @@ class _Judge:
             own, found = unwaited[1].words(unwaited[0]), self._source.of_race(*unwaited)
         elif own:
             found = self._barrier(own)
+        elif (stray := self._stray(illegal, draw)) is not None:
+            own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
+            found = replace(stray, reasons=frozenset((own,)))
         reason = own or Reason(reasons.LOWERED_STOPS, f"as lowered: {illegal}")
         outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
         report = self._report(outputs, source.spent, 0)
         report = replace(report, illegal=None if own else illegal, left=self._left_by(source))
         return replace(report, faults=() if found is None else (found,), digest=self._digest(source, draw))
+
+    def _stray(self, illegal: Illegal, draw: inputs.Draw) -> Fault | None:
+        """How drawn inputs lead the source out of the tensor that the lowered kernel leaves; None where they do not."""
+        levels = self._levels
+        if levels.request.is_own or not levels.source_run[0].strayed:
+            return None
+        leaving = TensorExitsOfRun()
+        with suppress(Stopped):
+            levels.plainly().source_invocation(draw).run(leaving)
+        return self._source.of_stray(illegal, leaving.found)
 
     @cached_property
     def _source(self) -> Faults:
