@@ -128,7 +128,10 @@ def main() -> None:
     with args.output.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["kernel", "counter", "ncu", "tlcheck", "error"])
-        for name, theirs in launches(args.ncu, args.names.read_text(encoding="utf-8").splitlines()).items():
+        measured = launches(args.ncu, args.names.read_text(encoding="utf-8").splitlines())
+        if unknown := [name for name in measured if name not in ours]:
+            print(f"{len(unknown)} of {len(measured)} kernels have no counts, and are left out: {', '.join(unknown)}")
+        for name, theirs in measured.items():
             for counter in COUNTERS if name in ours else ():
                 got, true = ours[name][counter], round(theirs[counter])
                 if got or true:
