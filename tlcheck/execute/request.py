@@ -78,7 +78,8 @@ class Request:
     def inputs(self) -> str:
         """What the kernel is executed on, in words."""
         if self.given is None:
-            return "random"
+            distinct = () if self.course is None or self.course.draw is None else self.course.draw.distinct
+            return "random" + (f", no two equal in {', '.join(distinct)}" if distinct else "")
         if not self.captured:
             return "the case's"
         always = sorted(frozenset.intersection(*(self.drawn.get(seed, frozenset()) for seed in self.seeds)))

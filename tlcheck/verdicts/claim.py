@@ -116,7 +116,9 @@ class Executed:
     def short(self) -> str:
         """`3 of 64 blocks, 2 inputs; not reached: line 162`."""
         count = len(self.seeds) or len(self.inputs)
-        return f"{len(self.blocks)} of {self.of} blocks, {count} input{'' if count == 1 else 's'}{self._left_out}"
+        assumed = "; ".join(filter(None, (name.partition(", ")[2] for name in self.inputs)))
+        inputs = f"{count} input{'' if count == 1 else 's'}" + (f" ({assumed})" if assumed else "")
+        return f"{len(self.blocks)} of {self.of} blocks, {inputs}{self._left_out}"
 
     @property
     def words(self) -> str:

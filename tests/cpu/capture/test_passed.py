@@ -46,8 +46,10 @@ def test_calls_say_what_a_kernel_is_executed_on(
     (tmp_path / "calls.py").write_text(SCRIPT)
     (tmp_path / "alone.py").write_text(SCRIPT.partition("for n in")[0])
     keeping = ["--save", "kept", "--with-inputs"]
-    assert main(["check", "calls.py", "alone.py", "--arch", "sm_90", "--format", "json", *keeping]) == 0
-    alone, called = sorted(published(capsys.readouterr().out, "check")["runs"], key=lambda run: str(run["file"]))
+    (tmp_path / "counts.py").write_text(SCRIPT.partition("for n in")[0].replace("= X[", "= Y[P[bx * block + i]] + X["))
+    assert main(["check", "calls.py", "alone.py", "counts.py", "--arch", "sm_90", "--format", "json", *keeping]) == 0
+    runs = published(capsys.readouterr().out, "check")["runs"]
+    alone, called, counted = sorted(runs, key=lambda run: str(run["file"]))
     assert {claim["verdict"] for claim in called["claims"]} == {"agreed"}
     executed = called["claims"][0]["executed"]
     assert (executed["sizes"], executed["also"], executed["inputs"]) == ({"n": 200}, [{"n": 77}], ["the script's"])
@@ -55,4 +57,7 @@ def test_calls_say_what_a_kernel_is_executed_on(
     assert main(["check", kept, "--format", "json"]) == 0
     (again,) = published(capsys.readouterr().out, "check")["runs"]
     assert [claim["executed"] for claim in again["claims"]] == [claim["executed"] for claim in called["claims"]]
-    assert "undecided" in {claim["verdict"] for claim in alone["claims"]}
+    assert {claim["verdict"] for claim in alone["claims"]} == {"agreed"}
+    assert alone["claims"][0]["executed"]["inputs"] == ["random, no two equal in P"]
+    (output,) = [claim for claim in counted["claims"] if claim["kind"] == "output"]
+    assert (output["verdict"], output["code"]) == ("undecided", "U018")

@@ -1,18 +1,24 @@
 """The executions that one request comes to: on all of its inputs, on those that are the author's alone, on others.
 
-What a script passed is the author's word. Where it is not enough to decide, drawn inputs may be.
+What a script passed is the author's word. Where it is not enough to decide, drawn inputs may be; where drawn indices
+race because two are equal, others are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from tlcheck import reasons
 from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.faults import RACE, Fault
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Snapshot
+from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.snapshot.ir import Snapshot, Store
+from tlcheck.snapshot.walk import postorder
 
 _FURTHER = 2  # executions on inputs of other shapes
 _FEW_BLOCKS = 2  # of each of these
@@ -42,7 +48,8 @@ def executed(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
 def _first(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
     """The execution on the inputs of the request, or on fewer or others where that decides more."""
     if not request.captured:
-        return execute(snapshot, request), request
+        done = execute(snapshot, request)
+        return (done, request) if request.given is not None else _without_races(snapshot, request, done)
     less = replace(request.budget, seconds=_PART * request.budget.seconds)
     done = execute(snapshot, replace(request, budget=less))
     if done.is_settled or not done.is_clean or (request.is_own and done.is_refuted):
@@ -59,6 +66,36 @@ def _first(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
     if tried[-1][1].given is None and any(each.blocks for each, _ in tried[:-1]):
         tried.pop()  # what the script excludes is no accusation
     return max(tried, key=lambda pair: sum(outcome.verdict == "agreed" for outcome in pair[0].outputs))
+
+
+def _without_races(snapshot: Snapshot, request: Request, done: Execution) -> tuple[Execution, Request]:
+    """The execution, or one in which no two indices are equal: where equal ones race, callers pass none.
+
+    It counts only if all agrees: what is wrong there may come of numbers that no caller passes either.
+    """
+    racing = [fault for fault in done.faults if fault.problem == RACE and fault.open]
+    if not racing or not all(map(_is_scattered, racing)) or not done.is_clean or done.is_refuted:
+        return done, request
+    with suppress(Stopped):
+        levels = levels_of(snapshot, request)
+        draw = levels.distinct(levels.source_run[1])
+        if draw.distinct:
+            other = replace(request, course=replace(levels.course, draw=draw))
+            found = execute(snapshot, other)
+            if found.is_settled:
+                return found, other
+    return done, request
+
+
+def _is_scattered(race: Fault) -> bool:
+    """Whether a statement races with itself for what it only writes: one that counts is meant to meet itself."""
+    stmts = {access.origin.stmt for access in (race.first, race.second) if access is not None}
+    if len(stmts) != 1:
+        return False
+    (stmt,) = stmts
+    if not isinstance(stmt, Store):
+        return False
+    return all(e.buffer is None or e.buffer.data.uid != stmt.buffer.data.uid for e in postorder([stmt.value]))
 
 
 def _others(request: Request) -> Iterator[Request]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice, product
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Draw:
     ranges: what the integers of a tensor are below in any case, since they are indices.
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
+    distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
     """
 
     below: int = 8
@@ -48,6 +49,7 @@ class Draw:
     ranges: tuple[tuple[str, int], ...] = ()
     sparse: bool = False
     unit: bool = False
+    distinct: tuple[str, ...] = ()
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
@@ -266,6 +268,8 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
     key = cache(partial(_key, snapshot, name))
 
     def elements(seed: int, numbers: Array) -> Array | None:
+        if name in draw.distinct and not kind.is_float:
+            return _distinct(key(seed), numbers, dict(draw.ranges)[name]).astype(kind.array)
         found = _drawn(kind, seed, key(seed), numbers, draw.limit(name, seed))
         if draw.unit and kind.is_float:
             found = np.asarray(rounded(found % (_EXACT + 1) / (_EXACT + 1) if seed == 0 else np.abs(found), kind))
@@ -277,6 +281,14 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
         return found
 
     return elements
+
+
+def _distinct(key: int, numbers: Array, limit: int) -> Array:
+    """Integers below a limit, no two of which are equal among as many neighbours: a step that has no factor in common
+    with the limit, from a place on.
+    """
+    steps = (step for step in range(1 + key % limit, 2 * limit + 2) if gcd(step, limit) == 1)
+    return np.asarray((numbers * next(steps) + (key >> 32) % limit) % limit)
 
 
 def _kept(key: int, numbers: Array) -> Array:

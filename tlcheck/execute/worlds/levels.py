@@ -233,6 +233,15 @@ class BothLevels:
             work += count * statements_needed(kernel, self.sizes) * prod(threads_of(kernel))
         return work
 
+    def distinct(self, draw: inputs.Draw) -> inputs.Draw:
+        """The draw, with no two equal integers in the tensors whose elements are themselves indices."""
+        return replace(draw, distinct=tuple(name for name, _ in draw.ranges if name in self._steering_names))
+
+    @property
+    def _steering_names(self) -> list[str]:
+        unread = pointers(self.roles.unread)
+        return [name for name in inputs.integers(self.source) if name not in unread]
+
     @property
     def course(self) -> inputs.Course:
         """The course that this request takes."""
@@ -293,11 +302,9 @@ class BothLevels:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
         if self._course.draw is not None:
             return []
-        unread = pointers(self.roles.unread)
-        steering = [name for name in inputs.integers(self.source) if name not in unread]
         if self.request.given is None:
-            return steering
-        return [name for name in steering if any(name in names for names in self.request.drawn.values())]
+            return self._steering_names
+        return [name for name in self._steering_names if any(name in names for names in self.request.drawn.values())]
 
     def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:
         problem: Illegal | None = None

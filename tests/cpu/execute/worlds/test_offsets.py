@@ -129,3 +129,17 @@ def test_an_output_without_a_number_is_not_agreed() -> None:
         ("undecided", "as written, all of it is NaN")
     ]
     assert [o.verdict for o in execute(_storing(float("inf"))).outputs] == ["agreed"]
+
+
+def test_no_two_neighbours_are_equal_where_they_are_to_be_distinct() -> None:
+    snapshot = loads((FOLDER / "wrong/loop-0.1.15.snapshot.json").read_text())
+    draw = inputs.Draw(ranges=(("P", 100),), distinct=("P",))
+    contents = inputs.contents(snapshot, "P", kind_of("int32"), draw)
+    for seed in (0, 1):
+        found = contents(seed, np.arange(250))
+        assert found is not None
+        assert sorted(found[:100]) == sorted(found[137:237]) == list(range(100))
+        assert not np.array_equal(np.sort(found[:100]), found[:100])
+    other = inputs.contents(snapshot, "Q", kind_of("int32"), draw)(0, np.arange(100))
+    assert other is not None
+    assert len(set(other.tolist())) <= 8
