@@ -9,6 +9,7 @@ from itertools import combinations
 
 from tlcheck.lower.runs import Run
 from tlcheck.lower.selection import UNCHANGED, Variation
+from tlcheck.targets.lookup import warp_of
 
 PASS_CONFIG, ARGUMENT, RELEASE = "pass config", "argument", "release"
 
@@ -100,14 +101,15 @@ def pairs(changes: list[KernelChange]) -> list[KernelChange]:
 def arguments(run: Run) -> list[KernelChange]:
     """Other numbers of stages, then of threads, then half and twice a block."""
     values = {name: int(text) for name, text in {**run.numbers, **run.args}.items() if text.isdecimal()}
-    found = [(name, other) for name, value in values.items() for other in _others(name, value)]
+    warp = warp_of(run.target)
+    found = [(name, other) for name, value in values.items() for other in _others(name, value, warp)]
     return [KernelChange(ARGUMENT, Variation(args=((name, str(other)),))) for name, other in found]
 
 
-def _others(name: str, value: int) -> Iterator[int]:
+def _others(name: str, value: int, warp: int) -> Iterator[int]:
     if _STAGES.search(name):
         yield from range(value - 1, -1, -1)
     elif _THREADS.search(name):
-        yield from (threads for threads in (value // 2, value * 2) if threads % 32 == 0 and threads <= _MOST_THREADS)
-    elif _BLOCK.search(name) and value >= 32:
+        yield from (threads for threads in (value // 2, value * 2) if threads % warp == 0 and threads <= _MOST_THREADS)
+    elif _BLOCK.search(name) and value > 1:
         yield from (value // 2, value * 2)

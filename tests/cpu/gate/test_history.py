@@ -12,10 +12,10 @@ from tests.cpu.checking import INVARIANT, installed, make_atomic, make_finding, 
 from tests.cpu.gate.test_bisect_passes import every_pass
 from tlcheck.cli.main import main
 from tlcheck.cli.progress import bar
-from tlcheck.gate import history
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.history import HistorySearch, with_histories
 from tlcheck.lower.session import Settings
+from tlcheck.toolchain import neighbours
 from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.problems import problem_of
@@ -38,7 +38,7 @@ class Told(HistorySearch):
 def found(
     monkeypatch: pytest.MonkeyPatch, verdicts: dict[str, str], seconds: float | None = None
 ) -> tuple[Finding, list[str], Result]:
-    monkeypatch.setattr(history, "RELEASES", dict.fromkeys(RELEASES))
+    monkeypatch.setattr(neighbours, "RELEASES", dict.fromkeys(RELEASES))
     monkeypatch.setattr("tlcheck.toolchain.environment.find", lambda recipe: recipe)
     monkeypatch.setattr(HistorySearch, "_passes", lambda *_: {})
     with bar() as watcher:
