@@ -22,6 +22,7 @@ COMMANDS = {
     "init": "write a project's settings, first cases and CI workflow",
     "check": "lower kernels, or read snapshots: prove atomics, execute and compare, order every access",
     "fix": "look for the smallest change with which a kernel that TileLang has wrong is right",
+    "reduce": "make a kernel that TileLang has wrong as small as it gets, with the same finding",
     "case": "write the stub of a case with a reference for a kernel",
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",

@@ -1,0 +1,123 @@
+"""A reduction ends with what its finding needs, in Python that a person can read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from tlcheck.cli.main import main
+from tlcheck.remedy import python_edits as edits
+from tlcheck.remedy.python_folding import without_parameters
+from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
+
+BUILDER = """
+import tilelang
+import tilelang.language as T
+import torch
+
+@tilelang.jit(out_idx=[-1])
+def product(n=256, block=128, dtype=T.float16, scale=None):
+    assert dtype == T.float16
+    if scale is None:
+        scale = block ** 0.5
+    shape = [1, n, n]
+
+    @T.prim_func
+    def main(A: T.Tensor(shape, dtype), B: T.Tensor(shape, dtype), unused: T.Tensor((n,), dtype)):
+        with T.Kernel(T.ceildiv(n, block), 1, threads=128) as (bx, by):
+            a = T.alloc_shared((block, block), dtype)
+            other = T.alloc_shared((block, block), dtype)
+            for k in T.Pipelined(n // block, num_stages=2):
+                T.copy(A[0, bx * block, k * block], a)
+                T.copy(unused, other)
+            T.copy(a, B[0, bx * block, by])
+    return main
+
+def helper():
+    return product()
+"""
+
+
+class Benches:
+    """Says at once what shows the finding; all of it is the fault of one pass while `blamed` holds."""
+
+    def __init__(self, shows: Callable[[str], bool], blamed: Callable[[str], bool] = lambda text: True) -> None:
+        self.shows, self._blamed, self.count, self.seconds = shows, blamed, 1, 0.0
+
+    def blames(self, text: str, pass_name: str) -> bool:
+        return self._blamed(text)
+
+
+def reduced(benches: Benches, pass_name: str = "") -> str:
+    reduction = KernelReduction(cast(Any, benches), 60.0, pass_name)
+    assert reduction.begin(bound(BUILDER, "product", {"n": "512"}))
+    reduction.run("product")
+    return reduction.best
+
+
+def test_what_the_finding_needs_is_left() -> None:
+    text = reduced(Benches(lambda text: "T.copy(A" in text and "T.Kernel" in text))
+    assert is_sound(text)
+    assert lines_of(text) <= 9
+    for gone in ("torch", "unused", "other", "Pipelined", "def helper", "scale", "out_idx", "threads", "512"):
+        assert gone not in text
+    assert "T.Tensor" in text, "the parameter that is copied is still one"
+
+
+def test_a_step_after_which_another_pass_is_to_blame_is_taken_back() -> None:
+    needs = "Pipelined"
+    text = reduced(Benches(lambda text: "T.copy(A" in text, lambda text: needs in text), "tl.InjectSoftwarePipeline")
+    assert needs in text
+    assert "other" not in text
+
+
+def test_a_kernel_stands_alone_with_its_arguments() -> None:
+    text = bound(BUILDER, "product", {"n": "512", "dtype": "'float32'"})
+    assert "helper" not in text
+    assert "torch" not in text
+    assert "def product(n=512, block=128, dtype='float32', scale=None):" in text
+    with pytest.raises(ValueError, match="no value for n"):
+        bound(BUILDER.replace("n=256, ", "n, ").replace("block=128, dtype=T.float16, scale=None", "m"), "product", {})
+
+
+def test_parameters_are_folded_into_the_kernel() -> None:
+    tree = ast.parse(bound(BUILDER, "product", {}))
+    without_parameters(tree, next(f for f in edits.nodes(tree, ast.FunctionDef) if f.name == "product"))
+    text = written(tree)
+    assert "T.Tensor([1, 256, 256], T.float16)" in text
+    assert "T.Kernel(2, 1, threads=128)" in text
+    for gone in ("assert", "scale", "block"):
+        assert gone not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        (edits.axes, "A = T.alloc_shared((1, 8), 'int8')\nA[0, 3] = 1", "A = T.alloc_shared([8], 'int8')\nA[3] = 1"),
+        (edits.wrappers, "for i, j in T.Parallel(4, 4):\n    T.f(i, j)", "T.f(0, 0)"),
+        (edits.grids, "with T.Kernel(4, 2) as (x, y):\n    T.f(x, y)", "with T.Kernel(2) as y:\n    T.f(0, y)"),
+        (edits.operands("last"), "T.f(a + b)", "T.f(b)"),
+        (edits.sequences, "for k in T.Pipelined(4, num_stages=2):\n    T.f(k)", "for k in range(4):\n    T.f(k)"),
+        (edits.keywords, "T.gemm(a, b, transpose_A=True)", "T.gemm(a, b)"),
+    ],
+)
+def test_an_edit_leaves_what_it_does_not_touch(kind: edits.Edits, before: str, after: str) -> None:
+    tree = ast.parse(before)
+    kind(tree)[0]()
+    assert ast.unparse(tree).replace("(8,)", "[8]") == after
+
+
+def test_edits_leave_what_is_python() -> None:
+    for kind in (edits.names, edits.statements, edits.wrappers, edits.grids, edits.keywords, edits.axes):
+        for number in range(len(kind(ast.parse(BUILDER)))):
+            tree = ast.parse(BUILDER)
+            kind(tree)[number]()
+            compile(written(tree), "kernel.py", "exec")
+
+
+def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reduce", "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
+    assert "a saved snapshot has no source to reduce: name its kernel, FILE::NAME" in capsys.readouterr().err

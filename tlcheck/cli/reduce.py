@@ -1,0 +1,80 @@
+"""`tlcheck reduce`: the smallest kernel with the same finding."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.interruption import Interruption, stoppable
+from tlcheck.cli.lowered import working
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, positive, read
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
+from tlcheck.lower.selection import select
+from tlcheck.remedy.reducing import Reduced, Reducer
+from tlcheck.report import reduce_text
+from tlcheck.report.outputs import outputs
+from tlcheck.verdicts.checking import checking
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.results import Result
+
+_SECONDS = 1200.0
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("case", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a script")
+    add_reducing_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the kernel (default: stdout)")
+
+
+def add_reducing_arguments(parser: Parser) -> None:
+    """Add what commands have in common that reduce a kernel."""
+    parser.add_argument(
+        "--seconds", type=positive, default=_SECONDS, metavar="S", help="for all trials (default: 1200); 0.1 for none"
+    )
+    add_lowering_arguments(parser)
+    add_execution_arguments(parser)
+    add_script_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    target = outputs("text", args.output, ("text",))
+    with stoppable() as interruption:
+        found = reduced(args, interruption)
+    target.write("reduce", {"text": lambda file: reduce_text.write(file, found)})
+    return interruption.code(exit_code())
+
+
+def reduced(args: argparse.Namespace, interruption: Interruption) -> Reduced:
+    """Check a kernel, and reduce it. Raises UsageError where there is nothing to reduce."""
+    config, chosen = read_config(Path.cwd()), select([args.case])
+    if any(selection.is_snapshot for selection in chosen):
+        raise UsageError("a saved snapshot has no source to reduce: name its kernel, FILE::NAME")
+    execution, lowering = read(ExecutionOptions, args), read(LoweringOptions, args)
+    settings = lowering.settings(config, scripts_of(args)).saying(execution.words)
+    request = execution.certain_request(config)
+    with working(loudness=settings.loudness) as (folder, watcher):
+        with checking(settings, Policy(excusing=False, execute=request), folder, watcher) as checks:
+            interruption.add(checks.stop)
+            done = sorted(checks.results(chosen), key=lambda each: each[1].run.position)
+        wrong = [(one, result) for one, result in done if any(c.blames_compiler for c in result.claims)]
+        if not wrong:
+            raise UsageError(_nothing([result for _, result in done]))
+        reducer = Reducer(
+            settings, request, folder, watcher, args.seconds, interruption.add, lambda: bool(interruption.number)
+        )
+        return reducer.reduced(*wrong[0])
+
+
+def _nothing(results: list[Result]) -> str:
+    """Why there is nothing to reduce, of the first kernel that says more than that it is right."""
+    for result in results:
+        if result.failure is not None:
+            return f"{result.run.case}: not checked: {result.failure.phase}: {result.failure.message}"
+        if any(claim.kind == "source" and claim.finding is not None for claim in result.claims):
+            return f"{result.run.case}: the finding is in the kernel itself, not in TileLang (`tlcheck check` shows it)"
+    return "nothing is wrong: there is no finding to reduce"

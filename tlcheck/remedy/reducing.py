@@ -1,0 +1,185 @@
+"""From a wrong kernel of a file to the smallest one with its finding: the same pass is to blame."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tlcheck.cache.store import open_cache
+from tlcheck.errors import UsageError
+from tlcheck.execute.request import Request
+from tlcheck.gate.history import HistorySearch
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.lower.client import processors
+from tlcheck.lower.runs import Lowered
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.remedy.reduction import KernelReduction, bound, lines_of
+from tlcheck.remedy.reduction_trials import Benches, Trials, WantedFinding
+from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.checking import checking
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
+from tlcheck.verdicts.results import Result
+from tlcheck.worker.jobs import LowerJob
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """Where a kernel is written. function: that makes it; args: of it, as Python source."""
+
+    file: Path
+    function: str
+    args: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The smallest kernel that was found. lines: of the first text and of this one. pass_name: to blame for both.
+
+    result: of the kernel as it was, with its history; after: of this one, None where the user ended the command before.
+    """
+
+    text: str
+    function: str
+    lines: tuple[int, int]
+    result: Result
+    after: Result | None
+    tried: int
+    known: int
+
+    @property
+    def claim(self) -> Claim:
+        """The finding, of the kernel as it was."""
+        return wrong_claim(self.result)
+
+    @property
+    def pass_name(self) -> str:
+        return pass_of(self.claim)
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """How kernels are reduced. folder: of files. seconds: that trials may take. stopped: whether the user ended it."""
+
+    settings: Settings
+    request: Request
+    folder: Path
+    watcher: JudgeWatcher
+    seconds: float
+    stoppable: Callable[[Callable[[], None]], None]
+    stopped: Callable[[], bool]
+
+    def reduced(self, lowered: Lowered, result: Result) -> Reduced:
+        """Reduce a kernel that a release has wrong. Raises UsageError where its source cannot be taken apart."""
+        source = source_of(lowered)
+        try:
+            text = bound(source.file.read_text(encoding="utf-8"), source.function, source.args)
+        except (ValueError, SyntaxError) as error:
+            raise UsageError(f"{result.run.case}: cannot be reduced: {error}") from error
+        result = self._history().told(result)
+        claim = wrong_claim(result)
+        trials = self._trials(lowered, result, claim, source)
+        scripts = self.settings.scripts
+        env = dict(scripts.variables) if scripts else {}
+        benches = Benches(trials, self.settings.jobs or processors(), self.folder, env)
+        try:
+            reduction = KernelReduction(
+                benches, self.seconds, pass_of(claim), stopped=self.stopped, told=self._tell(result)
+            )
+            if not reduction.begin(text):
+                raise UsageError(f"{result.run.case}: {_NOT_ALONE}")
+            reduction.run(source.function)
+        finally:
+            benches.close()
+        best, after = (
+            (reduction.best, None)
+            if self.stopped()
+            else (reduction.best, self.checked(reduction.best, source.function, result))
+        )
+        lines = lines_of(source.file.read_text(encoding="utf-8")), lines_of(best)
+        return Reduced(best, source.function, lines, result, after, benches.tried, benches.known)
+
+    def _trials(self, lowered: Lowered, result: Result, claim: Claim, source: KernelSource) -> Trials:
+        run, finding = result.run, claim.finding
+        assert finding is not None
+        right = finding.history.right_in[-1:] if finding.history is not None else ()
+        names = (run.toolchain, *right)
+        toolchains = tuple(resolve(name, self.settings.requirements) for name in names)
+        folder = str(source.file.resolve().parent)
+        job = LowerJob(
+            "",
+            "",
+            output="",
+            arch=run.target,
+            pythonpath=(*self.settings.pythonpath, folder),
+            pass_configs=self.settings.pass_configs,
+        )
+        request = replace(self.request, seeds=finding.seeds[:1] or self.request.seeds)
+        cache, seconds = open_cache(self.settings.cache), sum(lowered.seconds.values())
+        return Trials(WantedFinding.of(claim), source.function, toolchains, request, job, cache, seconds)
+
+    def _tell(self, result: Result) -> Callable[[str, int], None]:
+        run = result.run
+        return lambda what, lines: self.watcher.stage(f"{run.case} {run.target}: {lines} lines, now fewer {what}")
+
+    def _history(self) -> HistorySearch:
+        policy = Policy(excusing=False, execute=self.request)
+        return HistorySearch(replace(self.settings, scripts=None), policy, self.folder, self.watcher, self.stoppable)
+
+    def checked(self, text: str, name: str, result: Result) -> Result:
+        """Return the result of a text with its history."""
+        file = Path(tempfile.mkdtemp(dir=self.folder)) / f"{name}.py"
+        file.write_text(text, encoding="utf-8")
+        run = result.run
+        settings = replace(self.settings, arch=(run.target,), args={}, scripts=None)
+        policy = Policy(excusing=False, execute=self.request)
+        with checking(settings, policy, file.parent, self.watcher) as checks:
+            self.stoppable(checks.stop)
+            ((_, found),) = checks.results([Selection(file, name, run.toolchain)])
+        return replace(self._history(), settings=settings).told(found)
+
+
+_NOT_ALONE = (
+    "the finding is not there when the kernel stands alone, with inputs that tlcheck draws: nothing was reduced"
+)
+
+
+def source_of(lowered: Lowered) -> KernelSource:
+    """Return where a kernel is written. Raises UsageError for what has no source to reduce."""
+    run, origin = lowered.run, lowered.origin
+    file = Path(run.file)
+    if lowered.saved:
+        raise UsageError(f"{run.file}: a saved snapshot has no source to reduce: name its kernel, FILE::NAME")
+    if origin is not None and not origin.module:
+        return KernelSource(file, origin.function, origin.args)
+    if origin is not None or not run.name:
+        raise UsageError(f"{run.case}: its kernel is made in another file: name it there, FILE::NAME")
+    return KernelSource(file, _builder(ast.parse(file.read_text(encoding="utf-8")), run.name), run.args)
+
+
+def _builder(tree: ast.Module, name: str) -> str:
+    """The function of a case, `name = Case(function, ...)`; the name itself for a kernel."""
+    for stmt in tree.body:
+        match stmt:
+            case ast.Assign([ast.Name(bound_name)], ast.Call(_, args, keywords)) if bound_name == name:
+                given = [*args[:1], *(k.value for k in keywords if k.arg == "kernel")]
+                if given and isinstance(given[0], ast.Name):
+                    return given[0].id
+    return name
+
+
+def wrong_claim(result: Result) -> Claim:
+    """Return the first claim that blames the compiler."""
+    return next(c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None)
+
+
+def pass_of(claim: Claim) -> str:
+    """Return the pass that is to blame, empty where that is not known."""
+    finding = claim.finding
+    if finding is None:
+        return ""
+    return (finding.history.pass_name if finding.history is not None else "") or finding.pass_name

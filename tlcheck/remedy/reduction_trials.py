@@ -1,0 +1,204 @@
+"""Whether a text still shows a finding: it is lowered by warm workers and judged, and nothing is imported twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import mkdtemp
+
+from tlcheck.cache.code import code_of
+from tlcheck.cache.store import Cache, key_of
+from tlcheck.errors import UsageError
+from tlcheck.execute.request import Request
+from tlcheck.gate.bisect_passes import Guilty, judge_passes
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.lower.client import Worker
+from tlcheck.lower.runs import Run
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.judge import JudgingProcess
+from tlcheck.verdicts.kept import Verdicts, loads
+from tlcheck.verdicts.results import read_snapshot
+from tlcheck.worker.jobs import LowerJob
+
+_TIMES_OWN = 4.0  # processor seconds of a candidate's lowering, in times of the kernel's own
+_LEAST_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class WantedFinding:
+    """The finding that a smaller kernel has to show as well. kind: where it begins, empty where that is not known."""
+
+    rule: str
+    kind: str
+
+    @classmethod
+    def of(cls, claim: Claim) -> WantedFinding:
+        """Return what a refuted claim is about."""
+        assert claim.finding is not None
+        return cls(claim.finding.rule, claim.finding.origin.kind if claim.finding.origin is not None else "")
+
+    def is_shown(self, found: Verdicts) -> bool:
+        """Return whether the compiler is to blame for the same, and the source for nothing."""
+        claims = all_claims(found.claims)
+        if found.failure is not None or any(c.kind == "source" and c.finding is not None for c in claims):
+            return False
+        return any(c.blames_compiler and c.finding is not None and WantedFinding.of(c) == self for c in claims)
+
+
+def is_right(found: Verdicts) -> bool:
+    """Return whether a release has a kernel right: something is decided, and nothing refuted."""
+    claims = all_claims(found.claims)
+    return found.failure is None and any(c.is_clean for c in claims) and not any(c.finding for c in claims)
+
+
+def name_of(guilty: Guilty) -> str:
+    """Return what a pass is called, also where it is none; empty for one that did not run."""
+    return "" if not guilty.number else guilty.pass_name or "the code generator"
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What is tried of each text. name: of the kernel in it. toolchains: the wrong release, then one that is right.
+
+    request: how it is executed. job: what all jobs have in common. seconds: that the kernel itself took to lower.
+    """
+
+    target: WantedFinding
+    name: str
+    toolchains: tuple[Toolchain, ...]
+    request: Request
+    job: LowerJob
+    cache: Cache
+    seconds: float = _LEAST_SECONDS
+
+    def key(self, text: str) -> str:
+        """Under which an answer is kept."""
+        packages = [t.name for t in self.toolchains]
+        configs = dict(self.job.pass_configs)
+        own = (self.target.rule, self.target.kind, self.name, packages, self.job.arch, configs, repr(self.request))
+        return key_of(code_of("execute", "verdicts", "worker", "remedy"), own, text)
+
+
+class TrialBench:
+    """One processor: a worker for each toolchain and a judging process, which live as long as this."""
+
+    def __init__(self, trials: Trials, folder: Path, env: dict[str, str]) -> None:
+        self._trials = trials
+        self._file = Path(mkdtemp(dir=folder)) / "kernel.py"
+        self._workers = [Worker(t.python, {**t.env, **env}) for t in trials.toolchains]
+        self._judge: JudgingProcess | None = None
+        self._stack = ExitStack()
+        self._started: set[int] = set()
+        self._number = 0
+
+    def close(self) -> None:
+        """End the processes."""
+        self._stack.close()
+        if self._judge is not None:
+            self._judge.kill()
+
+    def shows(self, text: str) -> bool:
+        """Return whether the wrong release shows the finding, and the right one nothing."""
+        self._file.write_text(text, encoding="utf-8")
+        found = self.verdicts(0)
+        if found is None or not self._trials.target.is_shown(found):
+            return False
+        rights = [self.verdicts(side) for side in range(1, len(self._workers))]
+        return all(right is not None and is_right(right) for right in rights)
+
+    def verdicts(self, side: int) -> Verdicts | None:
+        """Return the verdicts of the file with one of the toolchains; None where it does not lower."""
+        snapshot = self._lowered(side)
+        if snapshot is None:
+            return None
+        request = self._trials.request if side == 0 else replace(self._trials.request, brief=True)
+        self._judge = self._judge or JudgingProcess()
+        try:
+            return loads(self._judge.verdicts(snapshot, request, None))
+        except (EOFError, OSError):
+            self._judge.kill()
+            self._judge = None
+            return None
+
+    def passes(self, text: str) -> set[str]:
+        """Return the passes that are to blame for what the wrong release does to a text."""
+        self._file.write_text(text, encoding="utf-8")
+        found, snapshot = self.verdicts(0), self._lowered(0, every_pass=True)
+        if found is None or snapshot is None:
+            return set()
+        wrong = [c for c in all_claims(found.claims) if c.blames_compiler]
+        run = Run(str(self._file), self._trials.name, self._trials.job.arch, self._trials.toolchains[0].name, {})
+        try:
+            guilty = judge_passes(run, read_snapshot(snapshot), self._trials.request, wrong).guilty
+        except UsageError:  # a pipeline without tiles
+            return set()
+        return {name_of(g) for g in guilty}
+
+    def _lowered(self, side: int, *, every_pass: bool = False) -> Path | None:
+        """Lower the file with one of the toolchains, which is imported at the first time."""
+        worker = self._workers[side]
+        if side not in self._started:
+            worker.start()
+            self._stack.callback(worker.close)
+            self._started.add(side)
+        self._number += 1
+        output = self._file.with_name(f"{side}.snapshot.json")
+        job = replace(self._trials.job, file=str(self._file), name=self._trials.name, output=str(output))
+        seconds = max(_LEAST_SECONDS, _TIMES_OWN * self._trials.seconds)
+        worker.send(replace(job, number=self._number, timeout=seconds, every_pass=every_pass))
+        answers = worker.receive()
+        while not answers:
+            answers = worker.receive()
+        return None if answers[0][1].result is None else output
+
+
+class Benches:
+    """As many benches as there are processors, for threads that take turns; answers are kept.
+
+    seconds: that trials have taken, of all benches; known: how many answers an earlier command had.
+    """
+
+    def __init__(self, trials: Trials, count: int, folder: Path, env: dict[str, str]) -> None:
+        self.trials, self.seconds, self.tried, self.known = trials, 0.0, 0, 0
+        self._all = [TrialBench(trials, folder, env) for _ in range(count)]
+        self._free: SimpleQueue[TrialBench] = SimpleQueue()
+        for bench in self._all:
+            self._free.put(bench)
+
+    @property
+    def count(self) -> int:
+        return len(self._all)
+
+    def close(self) -> None:
+        for bench in self._all:
+            bench.close()
+
+    def shows(self, text: str) -> bool:
+        """Return whether a text shows the finding. Any thread may ask."""
+        return self._asked(self.trials.key(text), lambda bench: bench.shows(text))
+
+    def blames(self, text: str, pass_name: str) -> bool:
+        """Return whether a pass is to blame for what a text shows. Any thread may ask."""
+        key = self.trials.key(f"{pass_name}\n{text}")
+        return self._asked(key, lambda bench: pass_name in bench.passes(text))
+
+    def _asked(self, key: str, ask: Callable[[TrialBench], bool]) -> bool:
+        kept = self.trials.cache.get("reductions", key)
+        if kept is not None:
+            self.known += 1
+            return kept == b"1"
+        bench = self._free.get()
+        begin = time.monotonic()
+        try:
+            answer = ask(bench)
+        finally:
+            self._free.put(bench)
+        self.seconds += time.monotonic() - begin
+        self.tried += 1
+        self.trials.cache.put("reductions", key, b"1" if answer else b"0")
+        return answer
