@@ -21,7 +21,7 @@ from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.neighbours import installed_around
 from tlcheck.verdicts.checking import checking
-from tlcheck.verdicts.claim import PROVED, REFUTED, UNDECIDED
+from tlcheck.verdicts.claim import PROVED, REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.verdicts.words import plural
@@ -29,6 +29,7 @@ from tlcheck.worker.protocol import PASS_CONFIG
 
 MENDS, ALIKE, WRONG, OPEN, FAILS, ABSENT = "mends", "alike", "wrong", "open", "fails", "absent"
 _COSTS = 3  # changes of facts that are told
+_Doubt = tuple[str, str, str]
 _FEW = 8  # changes at a time that need one worker: it takes seconds to start
 
 
@@ -38,12 +39,14 @@ class Attempt:
 
     outcome: `mends`; `alike`, it lowers to the same; `wrong`; `open`, not everything is decided; `fails`, it does not
     lower; `absent`, the release does not know it. proved: whether all claims are. costs: what it costs, in words.
+    left: buffers of which the kernel says the same as without the change: undecided, or wrong in the kernel itself.
     """
 
     change: KernelChange
     outcome: str
     proved: bool = False
     costs: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,12 @@ class WrongKernel:
         return self.result.run
 
     @property
-    def open(self) -> frozenset[tuple[str, str]]:
-        """The claims that are undecided, by kind and key: no change needs to decide them."""
-        return frozenset((c.kind, c.key) for c in all_claims(self.result.claims) if c.verdict == UNDECIDED)
+    def unmendable(self) -> frozenset[_Doubt]:
+        """What no change needs to settle: undecided for a reason that it may not touch, or wrong in the kernel itself.
+
+        What is undecided for another reason with a change is news: an output may be so because of what was wrong.
+        """
+        return frozenset(_doubt(c) for c in all_claims(self.result.claims) if _is_open(c))
 
 
 @dataclass
@@ -166,14 +172,25 @@ def _selection(run: Run, change: KernelChange) -> Selection:
 
 def _trial(change: KernelChange, result: Result, before: WrongKernel, after: Path) -> Attempt:
     claims = [claim for claim in all_claims(result.claims) if claim.kind != "source" or claim.verdict == REFUTED]
-    if result.failure is not None:
-        return Attempt(change, OPEN)
-    if any(claim.blames_compiler for claim in claims):
+    left = [claim for claim in claims if _is_open(claim) and _doubt(claim) in before.unmendable]
+    settled = [claim for claim in claims if claim not in left]
+    if result.failure is None and any(claim.verdict == REFUTED for claim in settled):
         return Attempt(change, WRONG)
-    if not claims or any(claim.verdict == UNDECIDED and (claim.kind, claim.key) not in before.open for claim in claims):
+    if result.failure is not None or not settled or any(claim.verdict == UNDECIDED for claim in settled):
         return Attempt(change, OPEN)
     proved = all(claim.verdict == PROVED for claim in claims)
-    return Attempt(change, MENDS, proved, _costs(before.snapshot, read_snapshot(after)))
+    names = tuple(dict.fromkeys(claim.buffer for claim in left))
+    return Attempt(change, MENDS, proved, _costs(before.snapshot, read_snapshot(after)), names)
+
+
+def _is_open(claim: Claim) -> bool:
+    """Whether a claim is undecided, or refuted because of the kernel itself."""
+    return claim.verdict == UNDECIDED or (claim.verdict == REFUTED and not claim.blames_compiler)
+
+
+def _doubt(claim: Claim) -> _Doubt:
+    """A claim that is not clean, by its kind and key, and the reason or the rule."""
+    return claim.kind, claim.key, claim.finding.rule if claim.finding is not None else claim.code
 
 
 def _is_alike(one: Snapshot, other: Snapshot) -> bool:

@@ -18,7 +18,8 @@ SCHEMA = 1
 class TriedChange:
     """One change. kind: `pass config`, `argument` or `release`. outcome: see `tlcheck.remedy.search.Attempt`.
 
-    paste: the line that makes the change.
+    left: buffers of which some claim is undecided, or wrong in the kernel itself, as without the change. paste: the
+    line that makes the change.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class TriedChange:
     outcome: str
     proved: bool
     costs: tuple[str, ...]
+    left: tuple[str, ...]
     paste: str
 
 
@@ -62,7 +64,7 @@ def render(results: Sequence[Result], found: Sequence[Workarounds], exit_code: i
 def _kernel(found: Workarounds) -> FixedKernel:
     result = found.kernel.result
     tried = tuple(
-        TriedChange(t.change.kind, t.change.words, t.outcome, t.proved, t.costs, paste(t.change, result))
+        TriedChange(t.change.kind, t.change.words, t.outcome, t.proved, t.costs, t.left, paste(t.change, result))
         for t in found.trials
     )
     return FixedKernel(result.run.case, result.run.target, result.run.release, found.interrupted, tried)

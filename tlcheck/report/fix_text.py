@@ -35,13 +35,18 @@ def _lines(found: Workarounds) -> Iterator[Text]:
     yield Text(f"{_name(result)}: {finding}", "bold")
     for trial in found.found:
         costs = f"; {'; '.join(trial.costs)}" if trial.costs else ""
-        verdict = "all claims are proved" if trial.proved else "all claims agree"
-        yield Text.assemble(f"  {trial.change.words}: ", (verdict, "green"), costs)
+        yield Text.assemble(f"  {trial.change.words}: ", (_verdict(trial), "green"), costs)
         yield Text(f"      {paste(trial.change, result)}", "dim")
     if not found.found:
         yield Text("  no change that was tried makes all claims agree")
     tried = "; ".join(told for kind in _KINDS if (told := _tried(kind, found.trials)))
     yield Text(f"  tried: {tried or 'nothing'}{' (interrupted)' if found.interrupted else ''}")
+
+
+def _verdict(trial: Attempt) -> str:
+    if trial.left:
+        return f"all other claims agree; {', '.join(trial.left)}: not clean, as without it"
+    return "all claims are proved" if trial.proved else "all claims agree"
 
 
 def paste(change: KernelChange, result: Result) -> str:

@@ -82,6 +82,9 @@ def test_pairs_are_tried_of_what_changes_the_kernel(searched: Any) -> None:
         ((), None, OPEN),
         ((claim("agreed"),), Failure("internal", "check", "no"), OPEN),
         ((claim("agreed"), claim("undecided", "D")), None, MENDS),  # D was open before
+        ((claim("agreed"), replace(claim("undecided", "D"), code="U017")), None, OPEN),  # and now for another reason
+        ((claim("agreed"), replace(claim("refuted", "E"), kind="source")), None, WRONG),  # a fault that it had not
+        ((claim("undecided", "D"),), None, OPEN),  # nothing of what was wrong is settled
     ],
 )
 def test_only_agreement_of_everything_mends(
