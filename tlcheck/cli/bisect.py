@@ -28,6 +28,7 @@ from tlcheck.gate.judged_releases import JudgedRelease, judged_releases
 from tlcheck.lower.runs import Lowered, Position
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
+from tlcheck.remedy.configs import judged_configs
 from tlcheck.report import bisect_json, bisect_report, shared
 from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.console import console
@@ -49,6 +50,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--passes", action="store_true", help="look at the passes of one --toolchain, or of the two that are given"
     )
+    parser.add_argument(
+        "--configs", action="store_true", help="flip each pass configuration that a kernel sets, with one --toolchain"
+    )
     add_execution_arguments(parser)
     add_lowering_arguments(parser)
     add_script_arguments(parser)
@@ -66,11 +70,14 @@ def run(args: argparse.Namespace) -> int:
     config, chosen = project.config, project.selections
     _require_files(chosen)
     execution = read(ExecutionOptions, args)
-    settings = lowering.settings(config, scripts_of(args), every_pass=args.passes).saying(execution.words)
+    scripts = None if args.configs else scripts_of(args)
+    settings = lowering.settings(config, scripts, every_pass=args.passes).saying(execution.words)
     # Neither an expectation nor an acceptance makes a release right.
     policy = Policy(excusing=False, execute=_of_one_source(execution.request(config)))
     if args.passes and args.first:
         found = _compared(chosen, (args.first, args.last), settings, policy)
+    elif args.configs:
+        found = _configs(chosen, settings, policy)
     elif args.passes:
         found = _passes(chosen, settings, policy)
     else:
@@ -97,7 +104,7 @@ def _of_one_source(request: Request | None) -> Request | None:
 
 def _code(found: Bisected) -> int:
     """Return the exit code. Where something is wrong, it does not count that another case is not there."""
-    unlowered = not found.rows and exit_code(found.results, strict=False) == exits.USAGE
+    unlowered = not (found.rows or found.configs) and exit_code(found.results, strict=False) == exits.USAGE
     return exits.exit_code(
         usage=unlowered and not found.is_wrong,
         found=found.is_wrong,
@@ -109,10 +116,12 @@ def _check(args: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go together."""
     if args.passes and bool(args.first) != bool(args.last):
         raise UsageError("--passes looks at one --toolchain, or at two: then give both --from and --to")
+    if args.configs and (args.passes or args.first or args.last):
+        raise UsageError("--configs looks at one --toolchain: leave out --passes, --from and --to")
     if args.first and args.toolchain:
         raise UsageError("--toolchain goes with --passes alone: leave it out, or --from and --to")
-    if args.toolchain and not args.passes:
-        raise UsageError("--toolchain goes with --passes: give --from and --to for a range of releases")
+    if args.toolchain and not (args.passes or args.configs):
+        raise UsageError("--toolchain goes with --passes or --configs: give --from and --to for a range of releases")
 
 
 def _require_files(chosen: Sequence[Selection]) -> None:
@@ -148,6 +157,16 @@ def _releases(
     return Bisected(
         rows=tuple(bisect.rows(results, toolchains, written, proved)), results=results, remarks=tuple(remarks)
     )
+
+
+def _configs(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
+    """Every case as it is, and with each pass configuration flipped that it sets."""
+    with (
+        working(loudness=settings.loudness, judging=True) as (folder, watcher),
+        checking(settings, policy, folder, watcher) as checks,
+    ):
+        rows, results = judged_configs(checks, chosen)
+    return Bisected(configs=tuple(rows), results=tuple(results))
 
 
 def _passed_over(results: Sequence[Result]) -> Iterator[str]:

@@ -88,12 +88,20 @@ def key_of(name: str) -> str:
 
 def pass_configs(own: Mapping[str, str], pass_name: str) -> list[KernelChange]:
     """One pass configuration each: what concerns the guilty pass, then what the kernel sets, flipped, then others."""
-    flipped = {key_of(name): _FLIPPED[value] for name, value in own.items() if value in _FLIPPED}
     set_by_kernel = {key_of(name) for name in own}
-    values = {**flipped, **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
+    values = {**_flipped(own), **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
     of_pass = [key for name, keys in _OF_PASS.items() if pass_name.endswith(name) for key in keys]
     ranked = dict.fromkeys((*(key for key in of_pass if key in values), *values))
     return [KernelChange(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in ranked]
+
+
+def flipped(own: Mapping[str, str]) -> list[KernelChange]:
+    """Each configuration that a kernel sets to true or false, the other way round."""
+    return [KernelChange(PASS_CONFIG, Variation(pass_configs=(each,))) for each in _flipped(own).items()]
+
+
+def _flipped(own: Mapping[str, str]) -> dict[str, str]:
+    return {key_of(name): _FLIPPED[value] for name, value in own.items() if value in _FLIPPED}
 
 
 def pairs(changes: list[KernelChange]) -> list[KernelChange]:

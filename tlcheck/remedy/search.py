@@ -11,11 +11,11 @@ from tlcheck.facts.changes import changes as fact_changes
 from tlcheck.facts.extract import facts_of
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.runs import Lowered, Run
-from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.program.launch import requests
 from tlcheck.remedy import changes as tried
 from tlcheck.remedy.changes import KernelChange
+from tlcheck.remedy.configs import selection_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
@@ -155,7 +155,7 @@ class WorkaroundSearch:
                 else:
                     yield one
 
-        selections = [_selection(wrong.run, change) for change in wanted]
+        selections = [selection_of(wrong.run, change) for change in wanted]
         with checking(self.settings, policy, Path(mkdtemp(dir=self.folder)), self.watcher) as checks:
             self.stoppable(checks.stop)
             for lowered, result in checks.judge.each(lowered_otherwise(checks.session.lower(selections))):
@@ -163,11 +163,6 @@ class WorkaroundSearch:
                 if not result.is_interrupted and lowered.snapshot is not None:
                     trials[change] = _trial(change, result, wrong, lowered.snapshot)
         return trials
-
-
-def _selection(run: Run, change: KernelChange) -> Selection:
-    only = frozenset([(run.name, run.target)])
-    return Selection(Path(run.file), run.name, change.release or run.toolchain, only=only, variation=change.variation)
 
 
 def _trial(change: KernelChange, result: Result, before: WrongKernel, after: Path) -> Attempt:

@@ -86,7 +86,8 @@ class GuiltyReport(msgspec.Struct, frozen=True, rename=_NAMES):
 class BisectedRow:
     """One case for one target: its points in order.
 
-    toolchain: the release whose passes they are, null where they are releases. guilty: only of passes.
+    toolchain: the release whose passes, or with which pass configurations, they are; null where they are releases.
+    guilty: only of passes.
     """
 
     case: str
@@ -124,8 +125,8 @@ class ComparedReport(msgspec.Struct, frozen=True, rename=_NAMES):
 class BisectReport:
     """What `tlcheck bisect` found.
 
-    schema: of this form. tlcheck: its version. exit_code: of the command. rows: of releases, or of the passes of one.
-    compared: where two compilers are compared pass by pass. remarks: on scripts.
+    schema: of this form. tlcheck: its version. exit_code: of the command. rows: of releases, or of the passes or pass
+    configurations of one. compared: where two compilers are compared pass by pass. remarks: on scripts.
     """
 
     schema: int
@@ -138,7 +139,7 @@ class BisectReport:
 
 def render(found: Bisected, exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
-    rows = (*map(_row, found.rows), *map(_passes, found.passes))
+    rows = (*map(_row, found.rows), *map(_row, found.configs), *map(_passes, found.passes))
     return as_json(BisectReport(SCHEMA, __version__, exit_code, rows, tuple(map(_two, found.compared)), found.remarks))
 
 

@@ -28,11 +28,13 @@ _FEW, _LONGEST = 6, 160  # lines of a difference that are shown, and characters 
 
 @dataclass(frozen=True)
 class Bisected:
-    """What bisecting found: of releases, of the passes of one compiler, or of two. results: of what was lowered for
-    releases, else of what could not be lowered. remarks: on scripts.
+    """What bisecting found: of releases, of pass configurations, of the passes of one compiler, or of two.
+
+    results: of what was lowered for releases, else of what could not be lowered. remarks: on scripts.
     """
 
     rows: tuple[BisectRow, ...] = ()
+    configs: tuple[BisectRow, ...] = ()
     passes: tuple[Passes, ...] = ()
     compared: tuple[ComparedPasses, ...] = ()
     results: tuple[Result, ...] = ()
@@ -51,7 +53,7 @@ class Bisected:
     @property
     def _judged(self) -> list[BisectRow]:
         of_two = [passes for compared in self.compared for passes in compared.judged]
-        return [*self.rows, *(found.row for found in (*self.passes, *of_two))]
+        return [*self.rows, *self.configs, *(found.row for found in (*self.passes, *of_two))]
 
 
 def write(console: Console, found: Bisected, *, verbose: bool = False) -> None:
@@ -59,6 +61,8 @@ def write(console: Console, found: Bisected, *, verbose: bool = False) -> None:
     for row in found.rows:
         _print(console, *_of_releases(row))
     _print(console, *_next(found.rows))
+    for row in found.configs:
+        _print(console, *_of_configs(row))
     told: dict[tuple[object, ...], str] = {}  # what is wrong with a kernel -> the case that it was said of
     for passes in found.passes:
         _print(console, *_of_passes(passes, told, verbose))
@@ -72,7 +76,7 @@ def write(console: Console, found: Bisected, *, verbose: bool = False) -> None:
 def _unlowered(found: Bisected) -> Iterator[str]:
     """Yield the kernels that have no passes to look at; among releases they have a state of their own."""
     shown = {compared.case for compared in found.compared}
-    for result in found.results if not found.rows else ():
+    for result in found.results if not (found.rows or found.configs) else ():
         run, failure = result.run, result.failure
         if failure is not None and run.case not in shown:
             where = f" ({near(failure.where)})" if failure.where else ""
@@ -86,14 +90,32 @@ def _print(console: Console, *lines: Text) -> None:
 
 def _of_releases(row: BisectRow) -> Iterator[Text]:
     yield Text(f"{row.case} {row.target}".rstrip(), style="bold")
+    yield from _points(row)
+    yield from _transitions(row)
+    yield from _unexecuted(row)
+    yield from _as_written(row)
+
+
+def _points(row: BisectRow) -> Iterator[Text]:
     width = max(len(point.at) for point in row.points)
     for point in row.points:
         why = _why(point)
         space = " " * (_STATE - len(point.word)) if why else ""
         yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), space, why)
-    yield from _transitions(row)
-    yield from _unexecuted(row)
-    yield from _as_written(row)
+
+
+def _of_configs(row: BisectRow) -> Iterator[Text]:
+    """The kernel as it is and with each of its pass configurations flipped, and which of these make a difference."""
+    yield Text(f"{row.case} {row.target}, tilelang {row.release}", style="bold")
+    yield from _points(row)
+    first, *others = row.points
+    differ = [f"{point.word} with {point.at}" for point in others if point.state != first.state]
+    if not others:
+        yield Text("  it sets no pass configuration to true or false", style="bold")
+    elif differ:
+        yield Text(f"  {first.word} {first.at}, {', '.join(differ)}", style="bold")
+    else:
+        yield Text(f"  {first.word} with each of them the other way round", style="bold")
 
 
 def _unexecuted(row: BisectRow) -> Iterator[Text]:
