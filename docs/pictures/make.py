@@ -1,4 +1,4 @@
-"""Draws the pictures of the README from what the commands make: `python docs/pictures/make.py`.
+"""Draws the pictures of the README and of docs/finding.md from what the commands make: `python docs/pictures/make.py`.
 
 The picture of the page is taken by Chromium; without one it stays as it is.
 """

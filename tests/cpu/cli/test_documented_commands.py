@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tlcheck.toolchain.releases import RELEASES
+
 ROOT = Path(__file__).parents[3]
-PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in DOCS)]
 COMMAND = re.compile(r"^[ \t]*(?:\$ |- run: |run: )?(?:\w+=\S+ )*tlcheck ((?:[^#\n\\]|\\\n|(?<! )#)+)", re.MULTILINE)
 WHOLE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
@@ -30,6 +33,16 @@ FOUND = [pytest.param(command, id=f"{page}: {command}") for page in PAGES for co
 def test_there_are_many() -> None:
     assert len(FOUND) > 60
     assert sum(bool(commands(page)) for page in PAGES) > 12
+
+
+def test_the_index_names_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in DOCS if page.name != "README.md" and f"({page.name})" not in index] == []
+
+
+def test_the_readme_knows_the_releases() -> None:
+    oldest, *_, newest = RELEASES
+    assert f"TileLang from {oldest} to {newest}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("command", FOUND)
