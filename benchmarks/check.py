@@ -1,6 +1,6 @@
 """`make bench`: what tlcheck adds to a bare `tilelang.lower`, how fast footprints are, and how fast the command starts.
 
-Prints Markdown tables; docs/performance.md holds those of a run.
+Prints Markdown tables; results/performance.md holds those of a run.
 """
 
 from __future__ import annotations

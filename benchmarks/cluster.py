@@ -374,7 +374,7 @@ def drawn(found: Sequence[Recorded]) -> list[Recorded]:
 
 
 def table(found: Sequence[Recorded], costs: Costs) -> Iterator[str]:
-    """A table of docs/performance.md."""
+    """A table of results/performance.md."""
     jobs, told_apart = drawn(found), any(job.judge for job in found)
     ways = {"toolchains installed": (True, True), "none installed": (False, True)}
     if told_apart:
@@ -406,7 +406,7 @@ def main() -> None:
 
 
 def simulate() -> None:
-    """Print the tables of docs/performance.md."""
+    """Print the tables of results/performance.md."""
     costs = Costs(**json.loads(COSTS.read_text())) if COSTS.exists() else ASSUMED
     print(costs)
     for file in (RECORD, EXAMPLES):

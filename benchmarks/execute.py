@@ -5,7 +5,7 @@ then executed, each in a process of its own, with default blocks and inputs, bot
 processor time; the sums are of one interleaved run. Snapshots that are named are executed instead, and once more
 without watching the order of accesses. With --scripts (`make examples`) what is named are scripts, such as TileLang's
 examples: each kernel that they compile is executed when it has been lowered, and what that took is from its capture,
-which has instruments in it but no import and no building. Prints Markdown; docs/performance.md holds a run's.
+which has instruments in it but no import and no building. Prints Markdown; results/performance.md holds a run's.
 """
 
 from __future__ import annotations
