@@ -146,7 +146,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     script("dies.py", LAZY, "import os, signal\nadd(64)\nos.kill(os.getpid(), signal.SIGSEGV)")
     script("loops.py", LAZY, "import time\nadd(64)\nwhile True: time.sleep(1)")
     script("values.py", LAZY, "out = add(2**29)(torch.empty(2**29).cuda())\nif out.max() > 1: add(128)")
-    code, report = check(capsys, ".", "--timeout", "2")
+    code, report = check(capsys, ".", "--timeout", "1")
     assert (code, cases(report)) == (
         3,
         {
@@ -159,7 +159,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     )
     notes = "\n".join(report["notes"])
     assert "dies.py (sm_90): 1 kernel captured until it ended" in notes
-    assert "loops.py (sm_90): 1 kernel captured until it ended: no end after 20 s of wall time" in notes
+    assert "loops.py (sm_90): 1 kernel captured until it ended: no end after 10 s of wall time" in notes
     assert "values.py (sm_90): 1 kernel captured until it ended at" in notes
     assert "`__bool__` of a tensor whose values do not exist without a launch: its values would take" in notes
     assert "2 files without a case" in notes
