@@ -40,7 +40,7 @@ def tlcheck_run(output: Path, *arguments: str | Path, release: str = PINNED) -> 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode == NO_GPU and "no GPU" in done.stderr:
         pytest.skip(done.stderr.strip())
-    assert output.stat().st_size, done.stdout + done.stderr
+    assert output.exists(), done.stdout + done.stderr
     return done.returncode, json.loads(output.read_text())
 
 
