@@ -1,10 +1,9 @@
 """Holds the counts of `tlcheck cost` against those of Nsight Compute, kernel by kernel.
 
-    python benchmarks/cost_truth.py NCU.csv NAMES.txt COST.json... -o results/cost/h100.csv
+    python -m benchmarks.cost_truth MEASURED.json COSTS.json -o results/cost/h100.csv
 
-NCU.csv: of `ncu --csv --page raw` with the metrics below, one row for each launch. NAMES.txt: one line for each launch,
-the case and target as `tlcheck cost` names them; launches of one case follow one another. COST.json: of `tlcheck cost
---blocks all --format json`.
+MEASURED.json: of `tests.hardware.costs measure` on the GPU. COSTS.json: of `tests.hardware.costs_pack`, which made the
+pack that was measured.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import argparse
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -53,8 +53,26 @@ COUNTERS: Mapping[str, Mapping[str, int]] = {
     "bulk load sectors": {"l1tex__m_xbar2l1tex_read_sectors_pipe_tma": 1},
     "bulk store sectors": {"l1tex__m_l1tex2xbar_write_sectors_pipe_tma": 1},
 }
+# Metrics that are kept beside: time, and bytes of the memory.
+BESIDE = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum")
+METRICS = (*sorted({f"{metric}.sum" for parts in COUNTERS.values() for metric in parts}), *BESIDE)
 _DONE = {"read": "load", "write": "store", "atomic": "atomic"}
 _WARPS = 4  # of a warpgroup, each of which issues a wgmma
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One counter of one kernel."""
+
+    kernel: str
+    counter: str
+    ncu: int
+    tlcheck: int
+
+    @property
+    def error(self) -> float:
+        """Relative to what ncu has."""
+        return abs(self.tlcheck - self.ncu) / max(self.ncu, 1)
 
 
 def counted(sites: list[dict[str, Any]]) -> dict[str, int]:
@@ -101,44 +119,66 @@ _COUNT: Mapping[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
 }
 
 
-def launches(file: Path, names: list[str]) -> dict[str, dict[str, float]]:
-    """ncu's counters of each kernel, those of several launches added up."""
+def launches(file: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """ncu's counters of each kernel, those of several launches added up.
+
+    names: of the kernel of each launch. A kernel of which ncu has not seen all launches is left out.
+    """
     rows = [row for row in csv.reader(file.read_text(encoding="utf-8").splitlines()) if row]
     start = next(number for number, row in enumerate(rows) if row[0] == "ID")
+    seen = rows[start + 2 :]
+    unfinished = names[len(seen) :]
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for name, row in zip(names, rows[start + 2 :], strict=True):
-        values = dict(zip(rows[start], row, strict=True))
-        for counter, metrics in COUNTERS.items():
-            found[name][counter] += sum(
-                sign * float(values[f"{m}.sum"].replace(",", "")) for m, sign in metrics.items()
-            )
-    return found
+    for name, row in zip(names, seen, strict=False):
+        if name not in unfinished:
+            for metric in METRICS:
+                found[name][metric] += float(dict(zip(rows[start], row, strict=True))[metric].replace(",", ""))
+    return {name: dict(values) for name, values in found.items()}
+
+
+def in_words(metrics: Mapping[str, float]) -> dict[str, int]:
+    """The counters that ncu's metrics are."""
+    return {
+        counter: round(sum(sign * metrics[f"{name}.sum"] for name, sign in parts.items()))
+        for counter, parts in COUNTERS.items()
+    }
+
+
+def compared(counters: Mapping[str, Mapping[str, float]], costs: Mapping[str, Any]) -> Iterator[Compared]:
+    """Each counter that either side has, of each kernel that both have."""
+    for name in sorted(counters.keys() & costs.keys()):
+        ours, theirs = counted(costs[name]["sites"]), in_words(counters[name])
+        for counter in COUNTERS:
+            if ours[counter] or theirs[counter]:
+                yield Compared(name, counter, theirs[counter], ours[counter])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("ncu", type=Path)
-    parser.add_argument("names", type=Path)
-    parser.add_argument("costs", type=Path, nargs="+")
+    parser.add_argument("measured", type=Path)
+    parser.add_argument("costs", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
-    runs = [run for file in args.costs for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
-    ours = {f"{run['case']} {run['target']}": counted(run["cost"]["sites"]) for run in runs}
-    errors: list[float] = []
+    measured, costs = (json.loads(file.read_text(encoding="utf-8")) for file in (args.measured, args.costs))
+    rows = list(compared(measured["counters"], costs))
     with args.output.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["kernel", "counter", "ncu", "tlcheck", "error"])
-        measured = launches(args.ncu, args.names.read_text(encoding="utf-8").splitlines())
-        if unknown := [name for name in measured if name not in ours]:
-            print(f"{len(unknown)} of {len(measured)} kernels have no counts, and are left out: {', '.join(unknown)}")
-        for name, theirs in measured.items():
-            for counter in COUNTERS if name in ours else ():
-                got, true = ours[name][counter], round(theirs[counter])
-                if got or true:
-                    errors.append(abs(got - true) / max(true, 1))
-                    table.writerow([name, counter, true, got, f"{errors[-1]:.4f}"])
-    close = sum(error <= CLOSE for error in errors) / len(errors)
-    print(f"{len(errors)} counters: median error {median(errors):.4f}, {close:.1%} within {CLOSE:.0%}")
+        table.writerows([[r.kernel, r.counter, r.ncu, r.tlcheck, f"{r.error:.4f}"] for r in rows])
+    if left := measured["counters"].keys() - costs.keys():
+        print(f"{len(left)} kernels have no counts of tlcheck, and are left out: {', '.join(sorted(left))}")
+    print(summary(rows))
+
+
+def summary(rows: Sequence[Compared]) -> str:
+    """How true the counts are."""
+    errors = [row.error for row in rows]
+    equal, close = (sum(error <= bound for error in errors) / len(errors) for bound in (0.0, CLOSE))
+    kernels = len({row.kernel for row in rows})
+    return (
+        f"{len(rows)} counters of {kernels} kernels: median error {median(errors):.4f}, {equal:.1%} equal,"
+        f" {close:.1%} within {CLOSE:.0%}"
+    )
 
 
 if __name__ == "__main__":

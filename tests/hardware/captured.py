@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -277,7 +278,7 @@ _NUMBERS: dict[str, Any] = {
 
 def _argument(parameter: cuda_source.Parameter, execution: Execution, names: list[str]) -> Any:
     if parameter.form == "map":
-        return _map(parameter.name, execution)
+        return map_of(parameter.name, execution.lowered, execution.scalars)
     if parameter.form == "tensor" and parameter.name in names:
         return parameter.name
     if parameter.form in _NUMBERS and parameter.name in execution.scalars:
@@ -285,11 +286,12 @@ def _argument(parameter: cuda_source.Parameter, execution: Execution, names: lis
     raise UnusableError(f"parameter {parameter.name} of the CUDA is none of the kernel as written")
 
 
-def _map(name: str, execution: Execution) -> TensorMap:
-    made = [call for variable, call in execution.lowered.descriptors if str(variable.value) == name]
+def map_of(name: str, lowered: Function, scalars: Mapping[str, int | float]) -> TensorMap:
+    """The tensor map that a kernel's parameter is. Raises UnusableError."""
+    made = [call for variable, call in lowered.descriptors if str(variable.value) == name]
     if len(made) != 1:
         raise UnusableError(f"{len(made)} tensor maps are named {name}")
-    numbers = [int(evaluated(e, execution.scalars)) for e in (*made[0].args[:2], *made[0].args[3:])]
+    numbers = [int(evaluated(e, scalars)) for e in (*made[0].args[:2], *made[0].args[3:])]
     dtype, rank, *rest = numbers
     first, second, third, fourth = (tuple(rest[i * rank : (i + 1) * rank]) for i in range(4))
     tensor, hints = _tensor_of(made[0].args[2]), tuple(rest[-4:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 _DYNAMIC_SIZE, _STATIC_SIZE, _MOST_SHARED = 8, 1, 97  # CUfunction_attribute, CUfunction_attribute, CUdevice_attribute
 _MAP_BYTES = 128
+_FLUSHED = 1 << 28  # bytes: several times the L2 cache of an H200
 
 
 def _list(form: Any, values: Sequence[int]) -> Any:
@@ -41,6 +42,17 @@ class TensorMap:
     window: tuple[tuple[int, ...], tuple[int, ...], int, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch of a kernel. shared: dynamic bytes. values: of its parameters, in objects of ctypes."""
+
+    function: ctypes.c_void_p
+    grid: tuple[int, int, int]
+    threads: tuple[int, int, int]
+    shared: int
+    values: tuple[Any, ...]
+
+
 class Device:
     """The first GPU. A kernel's fault makes it useless: one process for each kernel."""
 
@@ -56,6 +68,7 @@ class Device:
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
         self._call("cuCtxSetCurrent", context)
         self._tensors: dict[str, tuple[ctypes.c_uint64, int]] = {}
+        self._flush: ctypes.c_uint64 | None = None  # what is written to empty the L2 cache
 
     @property
     def about(self) -> dict[str, str]:
@@ -96,18 +109,66 @@ class Device:
         threads: tuple[int, int, int],
         arguments: Sequence[Any],
     ) -> None:
-        """Run a kernel to its end, with all the shared memory there is.
+        """Run a kernel to its end, with all the shared memory there is. arguments: as for `prepared`."""
+        self.start(self.prepared(module, kernel, grid, threads, arguments))
+        self.wait()
 
-        arguments: the name of a tensor, a TensorMap, or a number of ctypes.
+    def prepared(
+        self,
+        module: ctypes.c_void_p,
+        kernel: str,
+        grid: tuple[int, int, int],
+        threads: tuple[int, int, int],
+        arguments: Iterable[Any],
+        dynamic: int | None = None,
+    ) -> Launch:
+        """A launch that has not begun.
+
+        arguments: the name of a tensor, a TensorMap, or a number of ctypes. dynamic: bytes of shared memory, None for
+        all there is.
         """
         function = ctypes.c_void_p()
         self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
-        shared = self._room(function)
+        shared = self._room(function) if dynamic is None else dynamic
         self._call("cuFuncSetAttribute", function, _DYNAMIC_SIZE, shared)
-        values = [self._argument(a) for a in arguments]
+        return Launch(function, grid, threads, shared, tuple(map(self._argument, arguments)))
+
+    def start(self, launch: Launch) -> None:
+        """Begin a launch."""
+        values = launch.values
         pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        self._call("cuLaunchKernel", function, *grid, *threads, shared, None, pointers, None)
+        grid, threads = launch.grid, launch.threads
+        self._call("cuLaunchKernel", launch.function, *grid, *threads, launch.shared, None, pointers, None)
+
+    def wait(self) -> None:
+        """Return when all that has begun is over."""
         self._call("cuCtxSynchronize")
+
+    def milliseconds(self, launches: Sequence[Launch]) -> float:
+        """Time launches that follow one another, after what was in the L2 cache has left it."""
+        if self._flush is None:
+            self._flush = ctypes.c_uint64()
+            self._call("cuMemAlloc_v2", ctypes.byref(self._flush), ctypes.c_size_t(_FLUSHED))
+        events = [ctypes.c_void_p(), ctypes.c_void_p()]
+        for event in events:
+            self._call("cuEventCreate", ctypes.byref(event), 0)
+        self._call("cuMemsetD8Async", self._flush, ctypes.c_ubyte(0), ctypes.c_size_t(_FLUSHED), None)
+        self._call("cuEventRecord", events[0], None)
+        for launch in launches:
+            self.start(launch)
+        self._call("cuEventRecord", events[1], None)
+        self.wait()
+        took = ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(took), *events)
+        for event in events:
+            self._call("cuEventDestroy_v2", event)
+        return took.value
+
+    def forget(self) -> None:
+        """Free all tensors."""
+        for address, _ in self._tensors.values():
+            self._call("cuMemFree_v2", address)
+        self._tensors.clear()
 
     def _room(self, function: ctypes.c_void_p) -> int:
         """The most dynamic shared memory that a block of this kernel may have."""

@@ -18,7 +18,6 @@ from tlcheck.cost.model import Floor, KernelCost, SiteCost
 from tlcheck.cost.occupancy import resident_blocks
 from tlcheck.errors import fault
 from tlcheck.execute.compare.counting import Counted, counted
-from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.observe.cost.counter import Counter
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite
 from tlcheck.execute.reasons import MEMORY, Stopped
@@ -27,9 +26,9 @@ from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.execute.worlds.weights import representatives, weights
-from tlcheck.snapshot.ir import Alloc, Function, Snapshot
+from tlcheck.program.launch import requests
+from tlcheck.snapshot.ir import Function, Snapshot
 from tlcheck.snapshot.text import render
-from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import target
 from tlcheck.targets.peaks import BANKED, PEAKS, Peaks
 from tlcheck.targets.target import Target
@@ -46,8 +45,7 @@ def cost_of(snapshot: Snapshot, request: Request) -> KernelCost:
     blocks: one of each class runs, as far as the request allows as many.
     """
     try:
-        levels = _with_classes(snapshot, replace(request, seeds=request.seeds[:1]))
-        return cost_by(counted(levels), snapshot)
+        return cost_by(counts_of(snapshot, request), snapshot)
     except Stopped:
         raise
     except RecursionError as error:
@@ -56,6 +54,11 @@ def cost_of(snapshot: Snapshot, request: Request) -> KernelCost:
         raise Stopped(str(MEMORY), MEMORY.kind) from error
     except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
         raise Stopped(fault(error), reasons.INTERNAL) from error
+
+
+def counts_of(snapshot: Snapshot, request: Request) -> Counted:
+    """What a cost is made of, with the inputs that it was counted on. Raises Stopped."""
+    return counted(_with_classes(snapshot, replace(request, seeds=request.seeds[:1])))
 
 
 def cost_by(counts: Counted, snapshot: Snapshot) -> KernelCost:
@@ -162,7 +165,7 @@ class _Measured:
 
     def _once(self, sites: Sequence[SiteCost]) -> int:
         """Bytes of global memory if each tensor is moved once, as far as its bytes are asked for."""
-        sizes = self._counts.tensors
+        sizes = {name: pages.size * pages.kind.bits // 8 for name, pages in self._counts.tensors.items()}
         asked: dict[tuple[str, bool], int] = defaultdict(int)
         for site in sites:
             if site.space == "global":
@@ -171,14 +174,8 @@ class _Measured:
 
 
 def shared_bytes(lowered: Function) -> int:
-    """Shared memory that a block asks for; 0 where several buffers are not one allocation yet, and may share memory."""
-    pointers = pointers_of(lowered)
-    found = [s.buffer for s in statements(lowered.body) if isinstance(s, Alloc) and s.buffer.scope.startswith("shared")]
-    dynamic = [buffer for buffer in found if buffer.scope == "shared.dyn"]
-    own = sum(pointers.size(buffer) for buffer in found if buffer.scope != "shared.dyn")
-    if lowered.places and dynamic:
-        return own + pointers.room(dynamic[0])
-    return own + sum(pointers.size(buffer) for buffer in dynamic) if len(dynamic) < 2 else 0
+    """Shared memory that a block of the last kernel asks for; 0 where an array's size is not constant."""
+    return requests(lowered, lambda e: e.value if isinstance(e.value, int) else None)[-1].shared
 
 
 def _clocks(site: SiteCost, peaks: Peaks | None) -> float:
