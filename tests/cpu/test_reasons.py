@@ -87,7 +87,7 @@ def test_whatever_stops_an_execution_has_a_kind() -> None:
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
 def test_no_claim_of_a_fixture_is_undecided_without_a_code(file: Path) -> None:
     snapshot = codec.loads(file.read_text(encoding="utf-8"))
-    claims = verdicts_of(snapshot, Request(seeds=(0,))).claims
+    claims = verdicts_of(snapshot, Request(seeds=(0,)), seconds=2.0).claims
     assert [claim for claim in _with_explained(claims) if (claim.verdict == "undecided") != bool(claim.code)] == []
 
 
