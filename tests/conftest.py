@@ -9,6 +9,7 @@ import os
 # Before NumPy is imported. There is a test process for each processor, and in each of them several threads for products
 # of small matrices would take twice the time; judging processes have one too.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch
 
 import signal
 import sys
