@@ -1,11 +1,14 @@
 """TLL001: an access that the machine forbids
 
-An access as lowered is out of the bounds of its buffer, or its address is no multiple of what the instruction needs
-(vectors, cp.async, ldmatrix, bulk copies, tensor maps); several threads make an mbarrier, or more arrive at it than it
-was made for; not as many threads reach a barrier as it counts; wgmma uses registers with no `warpgroup_arrive`
-(wgmma.fence) after something else has written them; tensor memory is accessed that no tcgen05.alloc of the block gave
-it, or is not freed at the end; tcgen05.mma has a shape that there is not. The kernel as written does nothing of that
-kind on the same inputs.
+The lowered kernel does something that the machine forbids, and the source does not, on the same inputs:
+
+- an access out of the bounds of its buffer;
+- an address that is no multiple of what the instruction needs (vectors, cp.async, ldmatrix, bulk copies, tensor maps);
+- an mbarrier that several threads make, or at which more threads arrive than it was made for;
+- a barrier that fewer or more threads reach than it counts;
+- wgmma on registers with no `warpgroup_arrive` (wgmma.fence) after something else has written them;
+- tensor memory that no tcgen05.alloc of the block gave it, or that is not freed at the end; a shape that tcgen05.mma
+  does not have.
 
 The witness names block and thread.
 

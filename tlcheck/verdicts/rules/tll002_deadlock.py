@@ -1,7 +1,7 @@
 """TLL002: threads wait for what never happens
 
-In the execution as lowered all threads of a block wait, at barriers or mbarriers, nothing is under way any more, and
-none can go on. On a GPU the kernel hangs.
+All threads of a block wait at barriers or mbarriers, no copy is under way any more, and none of them can go on. So it
+is in the execution of the lowered kernel; on a GPU the kernel hangs. The source comes to its end.
 
 The witness names what they wait for.
 

@@ -1,11 +1,15 @@
 """TLO002: an output depends on memory that is not there yet
 
-While a kernel is executed as lowered, memory that nothing has written is poison, and so is the target of an
-asynchronous copy from its start until somebody waits for it, and an accumulator of wgmma until its group is waited for.
+An output depends on memory that was read too early. tlcheck marks memory of the lowered kernel as poison:
+
+- until something writes it;
+- the target of an asynchronous copy, from its start until somebody waits for it;
+- an accumulator of wgmma, until its group is waited for.
+
 Poison passes through arithmetic, and has reached an output. On a GPU the kernel may still give the right numbers, most
 of the time.
 
-The witness names the element of the output; what it is says which memory was read too early.
+The witness names the element of the output, and which memory was read too early.
 
 What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; with fewer
 stages (`num_stages`) there is less to wait for.

@@ -1,9 +1,11 @@
 """TLR002: no fence between a thread's write and the async proxy
 
-Bulk copies and wgmma read shared memory through the async proxy. What threads have written before is seen there only
-after fence.proxy.async (PTX, "Proxies"), executed by the writer or by who starts the operation, on the way from the
-write to it. A barrier alone is not enough. An mbarrier that a bulk copy completes needs
-such a fence, or `fence.mbarrier_init`, after it was made.
+Bulk copies and wgmma read shared memory through the async proxy. They see what threads have written only after
+`fence.proxy.async` (PTX, "Proxies"). The writer executes it, or the thread that starts the operation, on the way from
+the write to it. A barrier alone is not enough. An mbarrier that a bulk copy completes needs such a fence, or
+`fence.mbarrier_init`, after it is made.
+
+It weighs `hazard` if no value was wrong in any schedule that was tried.
 
 The witness names the write and the read.
 
