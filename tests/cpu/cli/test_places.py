@@ -135,7 +135,7 @@ SETTLED = """
 check
 gate --to pinned
 golden check
-report golden -o r.html
+golden page -o r.html
 capture k.py -o o
 run
 dump k.py

@@ -1,4 +1,4 @@
-"""What the page of goldens says, and `tlcheck report golden` from the command line to the exit code."""
+"""What the page of goldens says, and `tlcheck golden page` from the command line to the exit code."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ def test_the_command_compares_and_has_the_exit_code_of_golden_check(
     assert main(["golden", "update", str(era("tile_small", "0.1.15"))]) == 0
     assert main(["golden", "accept", "--reason", "read"]) == 0
     capsys.readouterr()
-    assert main(["report", "golden", str(era("tile_small", "0.1.15")), "-o", "r.html"]) == 0
+    assert main(["golden", "page", str(era("tile_small", "0.1.15")), "-o", "r.html"]) == 0
     assert capsys.readouterr().out == "1 golden: 1 as approved: r.html\n"
-    assert main(["report", "golden", str(era("cast_bf16", "0.1.15")), "-o", "r.html"]) == 1
+    assert main(["golden", "page", str(era("cast_bf16", "0.1.15")), "-o", "r.html"]) == 1
     assert [entry["name"] for entry in unpacked(Path("r.html").read_text())["entries"]] == ["cast_bf16"]
 
 
@@ -145,7 +145,7 @@ def test_two_revisions_need_no_toolchain(
         git("add", ".")
         git("commit", "-qm", release)
     capsys.readouterr()
-    assert main(["report", "golden", "--base", "HEAD~1", "-o", "r.html"]) == 0
+    assert main(["golden", "page", "--base", "HEAD~1", "-o", "r.html"]) == 0
     assert capsys.readouterr().out == "3 goldens: 1 changed, 1 added since HEAD~1; all approved: r.html\n"
     found = {e["name"]: e["tags"][0][0] for e in unpacked(Path("r.html").read_text())["entries"]}
     assert found == {"loop_pipelined": "changed", "tile_small": "the same", "cast_bf16": "added"}
@@ -155,10 +155,10 @@ def test_two_revisions_need_no_toolchain(
     assert "changed, accepted by " in str(accepted["remarks"])
     assert ": read (claims then: atomic B: proved)" in str(accepted["remarks"])
     Path("golden/approvals.toml").write_text("")
-    assert main(["report", "golden", "--base", "HEAD~1", "-o", "r.html"]) == 1
+    assert main(["golden", "page", "--base", "HEAD~1", "-o", "r.html"]) == 1
     assert "not approved" in capsys.readouterr().out
     git("checkout", "golden")
-    assert main(["report", "golden", "--base", "HEAD", "-o", "r.html"]) == 0
+    assert main(["golden", "page", "--base", "HEAD", "-o", "r.html"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_bad_usage_is_one_line_and_loses_no_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.html").write_text("the last one")
-    assert main(["report", "golden", *argv]) == 2
+    assert main(["golden", "page", *argv]) == 2
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
