@@ -51,7 +51,7 @@ class Addition(msgspec.Struct, frozen=True, tag_field="kind", tag="addition"):
     def _said(self, buffer: str) -> str:
         if self.intended is None or self.element is None:
             return f"something is added at offset {self.written} of {buffer}, where nothing belongs"
-        element = f"element {_indexed(buffer, self.element)}"
+        element = f"element {indexed(buffer, self.element)}"
         if self.written is None or self.written == self.intended:
             return f"{element}, offset {self.intended}"
         return f"{element} belongs at offset {self.intended}, is added at offset {self.written}"
@@ -119,7 +119,7 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
         """`dQ[0, 1] is 0.5, expected 2.0 (random, seed 0); last is the write of block (0, 0), thread 5`."""
         writer = f"; last is {self.writer.words}" if self.writer is not None else "; nothing wrote it"
         inputs = f" ({self.inputs})" if self.inputs else ""
-        return f"{_indexed(buffer, self.index)} is {self.got}, expected {self.expected}{inputs}{writer}"
+        return f"{indexed(buffer, self.index)} is {self.got}, expected {self.expected}{inputs}{writer}"
 
 
 class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
@@ -134,11 +134,12 @@ class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
         if self.second is None:
             place = f", in {self.first.place}" if self.first.place else ""
             return f"{self.first.what}{place}{self.first.tir}"
-        return f"{_indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
+        return f"{indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
 
 
 Witness = Addition | Element | Accesses
 
 
-def _indexed(buffer: str, index: Sequence[int]) -> str:
+def indexed(buffer: str, index: Sequence[int]) -> str:
+    """`dQ[0, 1]`."""
     return f"{buffer}[{', '.join(map(str, index))}]"

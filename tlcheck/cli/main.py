@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "lower kernels, or read snapshots: prove atomics, execute and compare, order every access",
     "fix": "look for the smallest change with which a kernel that TileLang has wrong is right",
     "reduce": "make a kernel that TileLang has wrong as small as it gets, with the same finding",
+    "report": "write the issue for TileLang: the reduced kernel, releases, the pass, a workaround",
     "case": "write the stub of a case with a reference for a kernel",
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
@@ -32,8 +33,7 @@ COMMANDS = {
     "cost": "count what each access of a kernel costs: sectors, bank conflicts, widths, flops",
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
-    "golden": "keep approved IR with git: check, update, review",
-    "report": "write one HTML page of what was found, to read anywhere",
+    "golden": "keep approved IR with git: check, update, review, one HTML page",
     "layout": "draw where a buffer's elements lie, or which thread holds them",
     "explain": "show a rule: what it means, why, a bad and a good example",
     "bisect": "find the releases that have a kernel wrong, or the pass that makes it so",
@@ -89,6 +89,8 @@ def _flushed(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv[:1])
     name: str = arguments.command
+    if list(argv[:2]) == ["report", "golden"]:
+        raise UsageError("`tlcheck report golden` is called `tlcheck golden page` now")
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)} (`tlcheck --help` lists all)")
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))

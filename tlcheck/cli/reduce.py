@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
@@ -14,6 +16,7 @@ from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import select
 from tlcheck.remedy.reducing import Reduced, Reducer
 from tlcheck.report import reduce_text
@@ -26,15 +29,15 @@ _SECONDS = 1200.0
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("case", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a script")
     add_reducing_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the kernel (default: stdout)")
 
 
 def add_reducing_arguments(parser: Parser) -> None:
     """Add what commands have in common that reduce a kernel."""
+    parser.add_argument("case", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a script")
     parser.add_argument(
-        "--seconds", type=positive, default=_SECONDS, metavar="S", help="for all trials (default: 1200); 0.1 for none"
+        "--seconds", type=positive, default=_SECONDS, metavar="S", help="for all trials (default: 1200)"
     )
     add_lowering_arguments(parser)
     add_execution_arguments(parser)
@@ -51,6 +54,18 @@ def run(args: argparse.Namespace) -> int:
 
 def reduced(args: argparse.Namespace, interruption: Interruption) -> Reduced:
     """Check a kernel, and reduce it. Raises UsageError where there is nothing to reduce."""
+    with wrong_kernel(args, interruption, args.seconds) as (reducer, lowered, result):
+        return reducer.reduced(lowered, result)
+
+
+@contextmanager
+def wrong_kernel(
+    args: argparse.Namespace, interruption: Interruption, seconds: float
+) -> Iterator[tuple[Reducer, Lowered, Result]]:
+    """Check a kernel; yield it with what reduces it. Files are there until the end.
+
+    seconds: for all trials; 0 leaves the kernel as it is. Raises UsageError where no release is to blame for anything.
+    """
     config, chosen = read_config(Path.cwd()), select([args.case])
     if any(selection.is_snapshot for selection in chosen):
         raise UsageError("a saved snapshot has no source to reduce: name its kernel, FILE::NAME")
@@ -65,9 +80,9 @@ def reduced(args: argparse.Namespace, interruption: Interruption) -> Reduced:
         if not wrong:
             raise UsageError(_nothing([result for _, result in done]))
         reducer = Reducer(
-            settings, request, folder, watcher, args.seconds, interruption.add, lambda: bool(interruption.number)
+            settings, request, folder, watcher, seconds, interruption.add, lambda: bool(interruption.number)
         )
-        return reducer.reduced(*wrong[0])
+        yield reducer, *wrong[0]
 
 
 def _nothing(results: list[Result]) -> str:

@@ -1,70 +1,29 @@
-"""`tlcheck report`: what was found as one self-contained HTML page."""
+"""`tlcheck report`: the issue for TileLang about a kernel that it has wrong."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from tlcheck.cli.golden import GoldenCases, add_lowering, golden_cases, this_project
+from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.parser import Parser
-from tlcheck.errors import UsageError
+from tlcheck.cli.reduce import add_reducing_arguments, wrong_kernel
 from tlcheck.exits import exit_code
-from tlcheck.files import replace_all, require_place
-from tlcheck.golden import states
-from tlcheck.golden.revisions import contents_at
-from tlcheck.golden.store import GoldenStore
-from tlcheck.page.golden_page import GoldenPage, revisions_page
-from tlcheck.page.html import render
-from tlcheck.page.model import GOOD, Page
-from tlcheck.verdicts.acceptance import project_acceptances
+from tlcheck.remedy.issue import IssueSearch
+from tlcheck.report import issue_markdown
+from tlcheck.report.outputs import outputs
 
 
 def add_arguments(parser: Parser) -> None:
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    golden = kinds.add_parser("golden", help="what kernels lower to now, beside what was approved")
-    add_lowering(golden)
-    golden.add_argument(
-        "--base", metavar="REVISION", help="the goldens of two git revisions instead; lowers nothing, needs no TileLang"
-    )
-    golden.add_argument("--head", metavar="REVISION", help="with --base (default: the working tree)")
-    golden.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="such as report.html")
+    parser.add_argument("--reduced", action="store_true", help="the kernel is small enough: take it as it is")
+    add_reducing_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the issue (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.head and not args.base:
-        raise UsageError("--head goes with --base: two git revisions are compared")
-    if args.base and args.cases:
-        raise UsageError("--base compares all goldens of two git revisions: leave out CASE")
-    output = _place(args.output)
-    page, code = _of_revisions(args.base, args.head) if args.base else _of_runs(golden_cases(args))
-    replace_all({output: render(page)})
-    print(f"{page.verdict}: {args.output}")
-    return code
-
-
-def _place(output: Path) -> Path:
-    """Where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
-    place = Path(os.path.realpath(output))
-    if place.exists() and not place.is_file():
-        raise UsageError(f"{output} is no file: -o FILE.html")
-    require_place(output)
-    return place
-
-
-def _of_runs(asked: GoldenCases) -> tuple[Page, int]:
-    with asked.judge(project_acceptances(asked.selected.config)) as judge:
-        made = GoldenPage(GoldenStore(asked.project.folder).read(), judge)
-        for recorded in asked.recorded():
-            made.add(recorded)
-    keys = [state.key for state in made.states]
-    for orphan in states.orphans(made.approved, keys, asked.scope()):
-        made.add_orphan(orphan)
-    return made.page(), states.exit_code(made.states)
-
-
-def _of_revisions(base: str, head: str | None) -> tuple[Page, int]:
-    folder = this_project().folder
-    later = contents_at(folder, head) if head else GoldenStore(folder).read()
-    page = revisions_page(contents_at(folder, base), later, base)
-    return page, exit_code(found=page.tone != GOOD)
+    target = outputs("text", args.output, ("text",))
+    seconds = 0.0 if args.reduced else args.seconds
+    with stoppable() as interruption, wrong_kernel(args, interruption, seconds) as (reducer, lowered, result):
+        issue = IssueSearch.of(reducer, reducer.reduced(lowered, result)).issue()
+    target.write("report", {"text": lambda file: issue_markdown.write(file, issue)})
+    return interruption.code(exit_code())

@@ -258,6 +258,8 @@ def _unwrap(block: list[ast.stmt], stmt: ast.For | ast.If | ast.While | ast.With
 
 
 def _drop_axis_of_grid(stmt: ast.With, call: ast.Call, target: ast.Tuple, arg: ast.expr, name: ast.expr) -> None:
+    if len(call.args) == 1:  # another edit has dropped the others
+        return
     _discard(call.args, arg)
     _discard(target.elts, name)
     if isinstance(name, ast.Name):

@@ -63,7 +63,10 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Reducer:
-    """How kernels are reduced. folder: of files. seconds: that trials may take. stopped: whether the user ended it."""
+    """How kernels are reduced. folder: of files. seconds: that trials may take; with 0 a kernel is left as it is.
+
+    stopped: whether the user has ended it.
+    """
 
     settings: Settings
     request: Request
@@ -92,7 +95,8 @@ class Reducer:
             )
             if not reduction.begin(text):
                 raise UsageError(f"{result.run.case}: {_NOT_ALONE}")
-            reduction.run(source.function)
+            if self.seconds:
+                reduction.run(source.function)
         finally:
             benches.close()
         best, after = (

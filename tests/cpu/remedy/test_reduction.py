@@ -118,6 +118,13 @@ def test_edits_leave_what_is_python() -> None:
             compile(written(tree), "kernel.py", "exec")
 
 
+def test_a_grid_keeps_an_axis() -> None:
+    tree = ast.parse("with T.Kernel(4, 2) as (x, y):\n    T.f(x, y)")
+    for edit in edits.grids(tree):
+        edit()
+    assert ast.unparse(tree) == "with T.Kernel(2) as y:\n    T.f(0, y)"
+
+
 def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reduce", "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
     assert "a saved snapshot has no source to reduce: name its kernel, FILE::NAME" in capsys.readouterr().err

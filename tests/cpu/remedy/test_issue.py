@@ -1,0 +1,145 @@
+"""An issue names the cause, shows it with a script of its own, and fits on a page."""
+
+from __future__ import annotations
+
+import ast
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.cpu.checking import make_atomic, make_finding, make_result, make_run
+from tlcheck.cli.main import main
+from tlcheck.cli.reduce import _nothing
+from tlcheck.lower.selection import Variation
+from tlcheck.remedy.changes import PASS_CONFIG, KernelChange
+from tlcheck.remedy.issue import CudaChange, Issue, ShownElement, difference
+from tlcheck.remedy.reducing import Reduced
+from tlcheck.remedy.reproduction import FORMULAS, Script, tensors_of
+from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
+from tlcheck.report import issue_markdown
+from tlcheck.report.issue_markdown import LONGEST, quoted
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.verdicts.claim import Claim, FindingHistory, FindingOrigin
+from tlcheck.verdicts.results import Result
+from tlcheck.witness import Element
+
+KERNEL = """
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit(out_idx=[1], pass_configs={'tl.disable_wgmma': True})
+def sums():
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 8), 'float16'), O: T.Tensor((64,), 'float16')):
+        with T.Kernel(1, threads=64):
+            T.copy(A, O)
+    return main
+"""
+ELEMENT = Element((3,), "3.0", "21.0", "the case's of seed 0")
+SUMS = Path("tests/fixtures/wrong/sums-0.1.9.snapshot.json")
+
+
+def script() -> Script:
+    tensors = tensors_of(codec.loads(SUMS.read_text()).checkpoints[Checkpoint.SOURCE], FORMULAS[0])
+    return replace(Script.of(KERNEL, "sums", "sm_80", {"tl.disable_wgmma": "True"}), tensors=tensors)
+
+
+def issue(hunks: tuple[tuple[str, ...], ...] = ((" }", "-wait<2>();", "+wait<1>();"),)) -> Issue:
+    origin = FindingOrigin("early", 11, 0, ("O",), "O is read at line 11 (thread 0, TIR line 7) before the store")
+    history = FindingHistory(("0.1.14",), ("0.1.10", "0.1.9"), pass_name="tl.VectorizeLoop")
+    finding = replace(make_finding("TLO001"), origin=origin, history=history)
+    claim = replace(make_atomic("refuted", "O"), kind="output", finding=finding)
+    result = Result(make_run("0.1.13", "sm_80"), (cast(Claim, claim),), pass_configs={})
+    change = KernelChange(PASS_CONFIG, Variation(pass_configs=(("TIR_DISABLE_VECTORIZE", "True"),)))
+    found = Workarounds(WrongKernel(result, cast(Any, None)), [Attempt(change, MENDS)])
+    reduced = Reduced(KERNEL, "sums", (100, 5), result, result, 1, 0)
+    cuda = CudaChange("0.1.14", hunks)
+    return Issue(reduced, claim, KERNEL, script().written("O", ELEMENT), ShownElement("O", ELEMENT), found, cuda)
+
+
+def markdown(about: Issue) -> str:
+    file = io.StringIO()
+    issue_markdown.write(file, about)
+    return file.getvalue()
+
+
+def test_a_maintainer_finds_what_they_need() -> None:
+    text = markdown(issue())
+    for line in (
+        "# [Bug] tl.VectorizeLoop: `O` is read before it is written (sm_80, 0.1.13)",
+        "O is read in `T.copy(A, O)` (thread 0) before the store.",
+        "**Releases**: wrong in 0.1.9, 0.1.10, 0.1.13; right in 0.1.14.",
+        "tilelang.PassConfigKey.TIR_DISABLE_VECTORIZE: True",
+        "-wait<2>();",
+    ):
+        assert line in text
+    assert "TIR line" not in text
+
+
+def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
+    many = tuple((f"-{n}", *(f"+{n}.{m}" for m in range(30))) for n in range(40))
+    text = markdown(issue(many))
+    assert len(text.splitlines()) <= LONGEST
+    assert "+0.0" in text
+    assert ", in part:" in text
+    assert "in part" not in markdown(issue())
+
+
+def test_the_script_needs_neither_tlcheck_nor_the_jit() -> None:
+    text = script().written("O", ELEMENT)
+    imported = {a.name.split(".")[0] for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import) for a in n.names}
+    assert imported == {"tilelang", "torch"}
+    assert "tilelang.jit" not in text
+    assert "tilelang.PassConfigKey.TL_DISABLE_WGMMA: True" in text
+    assert 'print("O[3] is", O[3].item(), "and should be 21.0")' in text
+    assert "A = (torch.arange(512, device='cuda') % 7 - 3).reshape(64, 8).to(torch.float16)" in text
+    assert "O = torch.zeros(64, dtype=torch.float16, device='cuda')" in text
+    bare = script().written("", None)
+    assert "is_available" not in bare
+    assert 'print(lowered.kernel_source.split("__global__")[-1])' in bare
+
+
+def test_tlcheck_executes_what_the_script_calls() -> None:
+    declared, written = script().declared(), script().written("O", ELEMENT)
+    assert "A = (torch.arange(512, device=device) % 7 - 3).reshape(64, 8).to(torch.float16)" in declared
+    assert "shown = Case(sums, inputs=inputs)" in declared
+    assert declared.splitlines()[:12] == written.splitlines()[:12], "lines of the finding are those of the script"
+    compile(declared, "declared.py", "exec")
+
+
+@pytest.mark.parametrize(("decorator", "kernel"), [("@T.prim_func", "main"), ("@tilelang.jit", "main.get_tir()")])
+def test_a_kernel_without_a_builder(decorator: str, kernel: str) -> None:
+    text = f"{decorator}\ndef main(A: T.Tensor((4,), 'int8')):\n    pass\n"
+    assert Script.of(text, "main", "sm_80", {}).kernel == kernel
+
+
+def test_cuda_differs_where_other_functions_are_called() -> None:
+    wrong = "__global__ k() {\n  int x = 1;\n  tl::copy<16>(&(((half_t*)buf_dyn_shmem)[i_2]));\n  tl::wait<2>();\n}"
+    right = wrong.replace("buf_dyn_shmem", "a").replace("i_2", "i_7").replace("<2>", "<1>")
+    right = right.replace("  int x", "  void* a = ((void*)((char*)buf_dyn_shmem + 0));\n  int x")
+    ((before, old, new, after),) = difference(wrong, right)
+    assert (old.strip("- "), new.strip("+ "), after) == ("tl::wait<2>();", "tl::wait<1>();", " }")
+    assert "copy" in before
+    moved = difference("__global__ {\n  a(x + 1);\n}", "__global__ {\n  a(x + 2);\n}")
+    assert moved == (("  {", "-  a(x + 1);", "+  a(x + 2);", " }"),)
+    assert difference(wrong, wrong) == ()
+
+
+def test_lines_become_statements() -> None:
+    assert quoted("the write of a at line 2 (thread 0, TIR line 4) and at line 9", ["", "  f(a)"]) == (
+        "the write of a in `f(a)` (thread 0) and at line 9"
+    )
+
+
+def test_the_authors_own_finding_is_no_issue(capsys: pytest.CaptureFixture[str]) -> None:
+    own = replace(make_atomic("refuted"), kind="source")
+    assert "the finding is in the kernel itself, not in TileLang" in _nothing([replace(make_result(), claims=(own,))])
+    assert main(["report", "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
+    assert "a saved snapshot has no source" in capsys.readouterr().err
+    assert main(["report", "golden", "--base", "HEAD", "-o", "r.html"]) == 2
+    assert capsys.readouterr().err == "tlcheck: error: `tlcheck report golden` is called `tlcheck golden page` now\n"

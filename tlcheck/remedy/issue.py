@@ -1,0 +1,198 @@
+"""What the issue for TileLang says of a kernel: a script, an element that is wrong, a workaround, CUDA side by side."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.remedy.changes import key_of
+from tlcheck.remedy.reducing import Reduced, Reducer, wrong_claim
+from tlcheck.remedy.reproduction import FORMULAS, Script, tensors_of
+from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.checking import checking
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.witness import Element
+
+_ALIAS = re.compile(r"\s*void\* \w+ = \(\(void\*\)\(\(char\*\)buf_dyn_shmem")
+_CALLED = re.compile(r"([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\(")
+
+
+@dataclass(frozen=True)
+class ShownElement:
+    """An element of an output that is wrong where the script's numbers are the inputs."""
+
+    output: str
+    element: Element
+
+
+@dataclass(frozen=True)
+class CudaChange:
+    """How the CUDA source of a kernel that is right differs. what: `TileLang 0.1.11`, or another change that mends it.
+
+    hunks: lines of a diff, for each place.
+    """
+
+    what: str
+    hunks: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Issue:
+    """claim: the finding, of the small kernel where that was checked. text: that its lines are of. script: shows it.
+
+    shown, workarounds, cuda: None where there is none, or nobody looked.
+    """
+
+    reduced: Reduced
+    claim: Claim
+    text: str
+    script: str
+    shown: ShownElement | None = None
+    workarounds: Workarounds | None = None
+    cuda: CudaChange | None = None
+
+
+@dataclass(frozen=True)
+class IssueSearch:
+    """Finds what an issue says. reducer: that has made the kernel small. settings: for the kernel of its script."""
+
+    reducer: Reducer
+    reduced: Reduced
+    script: Script
+    settings: Settings
+
+    @classmethod
+    def of(cls, reducer: Reducer, reduced: Reduced) -> IssueSearch:
+        """Return the search for a kernel that is small by now."""
+        run = reduced.result.run
+        script = Script.of(reduced.text, reduced.function, run.target, reduced.result.pass_configs or {})
+        configs = {key_of(name): value for name, value in script.configs.items()}
+        settings = replace(reducer.settings, arch=(run.target,), args={}, pass_configs=configs, scripts=None)
+        return cls(reducer, reduced, script, settings)
+
+    def issue(self) -> Issue:
+        """Return the issue; with a script alone where the user has ended the command."""
+        reduced, shows = self.reduced, self.script.written("", None)
+        if reduced.after is not None and blamed(reduced.after):
+            bare = Issue(reduced, wrong_claim(reduced.after), reduced.text, shows)
+        else:
+            bare = Issue(reduced, reduced.claim, Path(reduced.result.run.file).read_text(encoding="utf-8"), shows)
+        if self.reducer.stopped():
+            return bare
+        kernel = self._selection(self.script.text, self.reduced.function)
+        result, snapshot = self._checked(kernel)
+        if snapshot is None or not blamed(result):
+            return bare
+        script, shown = self._shown(snapshot)
+        written = script.written(shown.output, shown.element) if shown is not None else bare.script
+        found = self._workarounds(WrongKernel(result, snapshot))
+        cuda = self._cuda(snapshot, kernel, bare.claim, found)
+        return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda)
+
+    def _shown(self, snapshot: Snapshot) -> tuple[Script, ShownElement | None]:
+        """Look for inputs, given by a formula, with which an element is wrong that should be a number."""
+        for formulas in FORMULAS:
+            called = replace(self.script, tensors=tensors_of(snapshot.checkpoints[Checkpoint.SOURCE], formulas))
+            if not called.tensors:
+                break
+            done, _ = self._checked(self._selection(called.declared(), "shown"))
+            if any(claim.kind == "source" and claim.finding is not None for claim in done.claims):
+                continue  # such as indices beyond a tensor's end
+            for claim in filter(_is_wrong, all_claims(done.claims)):
+                assert claim.finding is not None
+                witness = claim.finding.witness
+                if isinstance(witness, Element) and witness.expected not in ("poison", "nan", witness.got):
+                    return called, ShownElement(claim.buffer, witness)
+        return self.script, None
+
+    def _workarounds(self, wrong: WrongKernel) -> Workarounds:
+        """Search for what mends the small kernel."""
+        reducer, policy = self.reducer, Policy(excusing=False, execute=self.reducer.request)
+        folder, watcher = reducer.folder, reducer.watcher
+        search = WorkaroundSearch(self.settings, policy, folder, watcher, False, reducer.stoppable, reducer.stopped)
+        return search.search(wrong)
+
+    def _cuda(self, wrong: Snapshot, kernel: Selection, claim: Claim, found: Workarounds) -> CudaChange | None:
+        """The least difference to a kernel that is right: in the nearest releases, and with each workaround."""
+        history = claim.finding.history if claim.finding is not None else None
+        right = [(name, replace(kernel, toolchain=name)) for name in (history.right_in if history is not None else ())]
+        for change in (trial.change for trial in found.found):
+            toolchain = change.release or kernel.toolchain
+            right.append((change.words, replace(kernel, toolchain=toolchain, variation=change.variation)))
+        changes = []
+        for what, selection in right:
+            _, snapshot = self._checked(selection)
+            if snapshot is not None and (hunks := difference(wrong.cuda, snapshot.cuda)):
+                changes.append(CudaChange(what, hunks))
+        return min(changes, key=lambda change: sum(map(len, change.hunks)), default=None)
+
+    def _selection(self, text: str, name: str) -> Selection:
+        file = Path(tempfile.mkdtemp(dir=self.reducer.folder)) / "kernel.py"
+        file.write_text(text, encoding="utf-8")
+        run = self.reduced.result.run
+        return Selection(file, name, run.toolchain, only=frozenset([(name, run.target)]))
+
+    def _checked(self, kernel: Selection) -> tuple[Result, Snapshot | None]:
+        """Check one kernel; None for one that does not lower."""
+        policy = Policy(excusing=False, execute=self.reducer.request)
+        folder = Path(tempfile.mkdtemp(dir=self.reducer.folder))
+        with checking(self.settings, policy, folder, self.reducer.watcher) as checks:
+            self.reducer.stoppable(checks.stop)
+            ((lowered, result),) = checks.results([kernel])
+            return result, None if lowered.snapshot is None else read_snapshot(lowered.snapshot)
+
+
+def blamed(result: Result) -> bool:
+    """Return whether the compiler is to blame for something."""
+    return any(map(_is_wrong, all_claims(result.claims)))
+
+
+def _is_wrong(claim: Claim) -> bool:
+    return claim.blames_compiler and claim.finding is not None
+
+
+def difference(wrong: str, right: str) -> tuple[tuple[str, ...], ...]:
+    """Return the places where the bodies of two CUDA kernels differ: lines of a diff with one of context.
+
+    Releases name and address buffers differently. Lines differ if they call other functions; only where no line does,
+    every difference counts.
+    """
+    one, other = ([line for line in _body(text) if line.strip()] for text in (wrong, right))
+    return _hunks(one, other, _calls) or _hunks(one, other, str.strip)
+
+
+def _body(cuda: str) -> list[str]:
+    """The lines of the last kernel, without declarations of pointers into shared memory."""
+    return [line for line in cuda.split("__global__")[-1].splitlines() if not _ALIAS.match(line)]
+
+
+def _calls(line: str) -> str:
+    """The functions that a line calls; all of it where it calls none."""
+    if not re.match(r"\s*(if|for|while)\b", line) and (found := _CALLED.findall(line)):
+        return " ".join(found)
+    return re.sub(r"_\d+\b", "", line.strip())
+
+
+def _hunks(one: list[str], other: list[str], key: Callable[[str], str]) -> tuple[tuple[str, ...], ...]:
+    matcher = difflib.SequenceMatcher(None, [key(line) for line in one], [key(line) for line in other], autojunk=False)
+    return tuple(
+        (
+            *(f" {line}" for line in one[max(0, i1 - 1) : i1]),
+            *(f"-{line}" for line in one[i1:i2]),
+            *(f"+{line}" for line in other[j1:j2]),
+            *(f" {line}" for line in one[i2 : i2 + 1]),
+        )
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    )

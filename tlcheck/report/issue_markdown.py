@@ -1,0 +1,170 @@
+"""The issue for TileLang as Markdown: what is wrong, since when, a script that shows it, and what mends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
+
+from tlcheck import __version__
+from tlcheck.program.release import Release
+from tlcheck.remedy.issue import Issue
+from tlcheck.report.fix_text import paste
+from tlcheck.verdicts.claim import Finding, FindingHistory
+
+LONGEST = 60  # lines
+_COLUMNS, _OF_A_SIDE = 160, 4
+_TITLES: Mapping[str, str] = {
+    "overwritten": "`{}` is overwritten before it is read",
+    "early": "`{}` is read before it is written",
+    "unwritten": "`{}` is not written",
+    "unguarded": "`{}` is written where a condition forbids it",
+    "other-index": "another element of `{}` is accessed",
+    "other-operand": "another buffer is read than `{}`",
+    "repeated": "values of `{}` are counted several times",
+    "incomplete": "terms of `{}` are missing",
+    "rounded": "`{}` is rounded to a narrower type",
+    "unordered": "{missing} is missing between two accesses to `{}`",
+}
+
+
+def write(file: TextIO, issue: Issue) -> None:
+    """Write the issue. CUDA is left out where it does not fit."""
+    above, below = [*_above(issue)], [*_below(issue)]
+    room = LONGEST - len(above) - len(below) - 5
+    file.write("\n".join([*above, *_cuda(issue, room), *below]) + "\n")
+
+
+def _above(issue: Issue) -> Iterator[str]:
+    finding, run = issue.claim.finding, issue.reduced.result.run
+    assert finding is not None
+    yield f"# [Bug] {_title(issue, finding)} ({run.target}, {run.release})"
+    yield ""
+    yield " ".join(_cause(issue, finding))
+    yield ""
+    yield f"**Releases**: {_releases(issue)}"
+    if (found := _workaround(issue)) is not None:
+        yield ""
+        yield f"**Workaround**: {found}"
+    yield ""
+    yield f"**Reproduce**: {_what_it_prints(issue)}"
+    yield "```python"
+    yield from issue.script.strip().splitlines()
+    yield "```"
+
+
+def _below(issue: Issue) -> Iterator[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in issue.reduced.result.run.versions.items())
+    yield f"**Environment**: {versions}; target {issue.reduced.result.run.target}."
+    yield (
+        f"Found by tlcheck {__version__}, which executes a kernel on the CPU before and after lowering."
+        " This was not run on a GPU."
+    )
+
+
+def _title(issue: Issue, finding: Finding) -> str:
+    """The pass that is to blame, and what happens first."""
+    guilty = f"{issue.reduced.pass_name}: " if issue.reduced.pass_name else ""
+    origin = finding.origin
+    words = _TITLES.get(origin.kind, "") if origin is not None and origin.buffers else ""
+    if origin is None or not words or (origin.kind == "unordered" and not origin.missing):
+        return f"{guilty}{finding.what}"
+    return guilty + words.format(origin.buffers[0], missing=origin.missing)
+
+
+def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
+    """What happens first, what comes of it, and the pass."""
+    lines = issue.text.splitlines()
+    if finding.origin is not None:
+        yield _sentence(quoted(finding.origin.words, lines))
+    else:
+        yield _sentence(quoted(finding.words, lines))
+    if issue.shown is not None and finding.origin is not None:
+        yield f"This makes `{issue.shown.output}` wrong."
+    if (name := issue.reduced.pass_name) == "the code generator":
+        yield "The TIR after the last pass is still right; the CUDA made of it is not."
+    elif name:
+        yield f"The TIR is right before `{name}`, and wrong after it."
+
+
+def _releases(issue: Issue) -> str:
+    """Where it is wrong and right, as far as that was tried."""
+    finding, release = issue.claim.finding, issue.reduced.result.run.release
+    history = finding.history if finding is not None and finding.history is not None else FindingHistory(())
+    parts = [f"wrong in {_listed(sorted({release, *history.wrong_in}, key=Release.of))}"]
+    parts += [f"right in {_listed(history.right_in)}"] if history.right_in else []
+    parts += [f"not decided in {_listed(history.open_in)}"] if history.open_in else []
+    return "; ".join(parts) + "."
+
+
+def _workaround(issue: Issue) -> str | None:
+    if issue.workarounds is None or issue.workarounds.interrupted:
+        return None
+    found = [trial for trial in issue.workarounds.found if not trial.change.release]
+    if not found:
+        return "none found but another release." if issue.workarounds.found else "none found."
+    return f"`{paste(found[0].change, issue.workarounds.kernel.result).partition('  #')[0]}`"
+
+
+def _what_it_prints(issue: Issue) -> str:
+    if issue.shown is None:
+        return "this prints the CUDA source; it needs no GPU."
+    element = issue.shown.element
+    return (
+        f"on a GPU ({issue.reduced.result.run.target}) this prints an element that should be {element.expected};"
+        f" executed on the CPU as lowered, it is {element.got.replace('poison', 'undefined')}."
+        " Without a GPU it prints the CUDA source."
+    )
+
+
+def _cuda(issue: Issue, room: int) -> Iterator[str]:
+    """What differs, as many places as fit; long lines are cut."""
+    yield ""
+    shown: list[str] = []
+    hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
+    for hunk in hunks:
+        if len(shown) + len(hunk) + 1 <= room:
+            shown += ["@@", *hunk]
+    if issue.cuda is None or not shown:
+        return
+    part = "" if len(shown) == sum(len(hunk) + 1 for hunk in hunks) else ", in part"
+    release = issue.reduced.result.run.release
+    yield f"**CUDA**: {release} (`-`) against {issue.cuda.what} (`+`), which is right{part}:"
+    yield "```diff"
+    for line in shown[1:]:
+        yield line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
+    yield "```"
+    yield ""
+
+
+def _short(hunk: Sequence[str]) -> list[str]:
+    """A place with at most a few lines of each side."""
+    sides = [[line for line in hunk if line[0] == side] for side in "-+"]
+    for side in sides:
+        if len(side) > _OF_A_SIDE + 1:
+            side[_OF_A_SIDE:] = [f"{side[0][0]}  // {len(side) - _OF_A_SIDE} lines more"]
+    first = [line for line in hunk[:1] if line[0] == " "]
+    return [*first, *sides[0], *sides[1], *(line for line in hunk[len(first) :] if line[0] == " ")]
+
+
+def quoted(words: str, lines: Sequence[str]) -> str:
+    """Return words with the statement in the place of its line's number, and without lines of TIR."""
+    words = re.sub(r"(, )?TIR line \d+( at [\w-]+)?", "", words).replace(" ()", "")
+
+    def statement(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return f"in `{lines[number - 1].strip()}`" if 0 < number <= len(lines) else found[0]
+
+    return re.sub(r"at line (\d+)", statement, words)
+
+
+def _plain(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _sentence(words: str) -> str:
+    return f"{_plain(words)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
