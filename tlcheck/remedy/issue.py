@@ -13,7 +13,7 @@ from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.remedy.changes import key_of
-from tlcheck.remedy.reducing import Reduced, Reducer, wrong_claim
+from tlcheck.remedy.reducing import Reduced, Reducer
 from tlcheck.remedy.reproduction import FORMULAS, Script, tensors_of
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
 from tlcheck.snapshot.checkpoint import Checkpoint
@@ -24,7 +24,11 @@ from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.witness import Element
 
-_ALIAS = re.compile(r"\s*void\* \w+ = \(\(void\*\)\(\(char\*\)buf_dyn_shmem")
+_DECLARED = re.compile(
+    r"\s*(void\* \w+ = \(\(void\*\)\(\(char\*\)buf_dyn_shmem.*|(extern )?(__shared__ .*|[\w:]+ \w+(\[\d+\])?);"
+    r"|auto \w+ = reinterpret_cast.*|#pragma.*|[{}])$"
+)
+_MOST_CUDA = 60  # lines that differ
 _CALLED = re.compile(r"([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\(")
 
 
@@ -84,15 +88,14 @@ class IssueSearch:
     def issue(self) -> Issue:
         """Return the issue; with a script alone where the user has ended the command."""
         reduced, shows = self.reduced, self.script.written("", None)
-        if reduced.after is not None and blamed(reduced.after):
-            bare = Issue(reduced, wrong_claim(reduced.after), reduced.text, shows)
-        else:
-            bare = Issue(reduced, reduced.claim, Path(reduced.result.run.file).read_text(encoding="utf-8"), shows)
+        bare = Issue(reduced, reduced.claim_after or reduced.claim, reduced.text, shows)
+        if reduced.claim_after is None:
+            bare = replace(bare, text=Path(reduced.result.run.file).read_text(encoding="utf-8"))
         if self.reducer.stopped():
             return bare
         kernel = self._selection(self.script.text, self.reduced.function)
         result, snapshot = self._checked(kernel)
-        if snapshot is None or not blamed(result):
+        if snapshot is None or not any(map(_is_wrong, all_claims(result.claims))):
             return bare
         script, shown = self._shown(snapshot)
         written = script.written(shown.output, shown.element) if shown is not None else bare.script
@@ -153,11 +156,6 @@ class IssueSearch:
             return result, None if lowered.snapshot is None else read_snapshot(lowered.snapshot)
 
 
-def blamed(result: Result) -> bool:
-    """Return whether the compiler is to blame for something."""
-    return any(map(_is_wrong, all_claims(result.claims)))
-
-
 def _is_wrong(claim: Claim) -> bool:
     return claim.blames_compiler and claim.finding is not None
 
@@ -166,15 +164,16 @@ def difference(wrong: str, right: str) -> tuple[tuple[str, ...], ...]:
     """Return the places where the bodies of two CUDA kernels differ: lines of a diff with one of context.
 
     Releases name and address buffers differently. Lines differ if they call other functions; only where no line does,
-    every difference counts.
+    every difference counts. Declarations are left out. Nothing is returned where the two have little in common.
     """
-    one, other = ([line for line in _body(text) if line.strip()] for text in (wrong, right))
-    return _hunks(one, other, _calls) or _hunks(one, other, str.strip)
+    one, other = (_body(text) for text in (wrong, right))
+    hunks = _hunks(one, other, _calls) or _hunks(one, other, str.strip)
+    return hunks if sum(map(len, hunks)) <= _MOST_CUDA else ()
 
 
 def _body(cuda: str) -> list[str]:
-    """The lines of the last kernel, without declarations of pointers into shared memory."""
-    return [line for line in cuda.split("__global__")[-1].splitlines() if not _ALIAS.match(line)]
+    """The lines of the last kernel, without declarations and braces."""
+    return [line for line in cuda.split("__global__")[-1].splitlines() if line.strip() and not _DECLARED.match(line)]
 
 
 def _calls(line: str) -> str:

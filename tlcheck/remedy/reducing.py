@@ -57,6 +57,12 @@ class Reduced:
         return wrong_claim(self.result)
 
     @property
+    def claim_after(self) -> Claim | None:
+        """The same finding, of this one; None where it was not checked."""
+        wanted = WantedFinding.of(self.claim)
+        return next(filter(wanted.is_of, all_claims(self.after.claims)), None) if self.after is not None else None
+
+    @property
     def pass_name(self) -> str:
         return pass_of(self.claim)
 
@@ -124,7 +130,15 @@ class Reducer:
         )
         request = replace(self.request, seeds=finding.seeds[:1] or self.request.seeds)
         cache, seconds = open_cache(self.settings.cache), sum(lowered.seconds.values())
-        return Trials(WantedFinding.of(claim), source.function, toolchains, request, job, cache, seconds)
+        return Trials(
+            WantedFinding.of(claim, all_claims(result.claims)),
+            source.function,
+            toolchains,
+            request,
+            job,
+            cache,
+            seconds,
+        )
 
     def _tell(self, result: Result) -> Callable[[str, int], None]:
         run = result.run

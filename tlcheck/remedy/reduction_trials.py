@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,23 +31,39 @@ _LEAST_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class WantedFinding:
-    """The finding that a smaller kernel has to show as well. kind: where it begins, empty where that is not known."""
+    """The finding that a smaller kernel has to show as well. kind: how it begins, empty where that is not known.
+
+    also: rules that the kernel breaks besides; a smaller one breaks no others.
+    """
 
     rule: str
     kind: str
+    also: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, claim: Claim) -> WantedFinding:
-        """Return what a refuted claim is about."""
+    def of(cls, claim: Claim, claims: Sequence[Claim] = ()) -> WantedFinding:
+        """Return what a refuted claim is about. claims: all of the kernel."""
         assert claim.finding is not None
-        return cls(claim.finding.rule, claim.finding.origin.kind if claim.finding.origin is not None else "")
+        kind = claim.finding.origin.kind if claim.finding.origin is not None else ""
+        return cls(claim.finding.rule, kind, frozenset(c.finding.rule for c in _wrong(claims) if c.finding is not None))
+
+    def is_of(self, claim: Claim) -> bool:
+        """Return whether a claim is refuted in the same way."""
+        own = self.of(claim) if claim.finding is not None and claim.blames_compiler else None
+        return own is not None and (own.rule, own.kind) == (self.rule, self.kind)
 
     def is_shown(self, found: Verdicts) -> bool:
         """Return whether the compiler is to blame for the same, and the source for nothing."""
         claims = all_claims(found.claims)
         if found.failure is not None or any(c.kind == "source" and c.finding is not None for c in claims):
             return False
-        return any(c.blames_compiler and c.finding is not None and WantedFinding.of(c) == self for c in claims)
+        others = {c.finding.rule for c in _wrong(claims) if c.finding is not None} - {self.rule} - self.also
+        return not others and any(map(self.is_of, claims))
+
+
+def _wrong(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims that blame the compiler."""
+    return [c for c in claims if c.blames_compiler and c.finding is not None]
 
 
 def is_right(found: Verdicts) -> bool:
@@ -80,7 +96,16 @@ class Trials:
         """Under which an answer is kept."""
         packages = [t.name for t in self.toolchains]
         configs = dict(self.job.pass_configs)
-        own = (self.target.rule, self.target.kind, self.name, packages, self.job.arch, configs, repr(self.request))
+        own = (
+            self.target.rule,
+            self.target.kind,
+            sorted(self.target.also),
+            self.name,
+            packages,
+            self.job.arch,
+            configs,
+            repr(self.request),
+        )
         return key_of(code_of("execute", "verdicts", "worker", "remedy"), own, text)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.remedy.reducing import Reduced, wrong_claim
+from tlcheck.remedy.reducing import Reduced
 from tlcheck.verdicts.claim import Claim
 
 
@@ -16,8 +15,7 @@ def write(file: TextIO, found: Reduced) -> None:
 
 
 def _comments(found: Reduced) -> Iterator[str]:
-    result = found.after or found.result
-    claim, run = wrong_claim(result) if _is_wrong(found) else found.claim, found.result.run
+    claim, run = found.claim_after or found.claim, found.result.run
     assert claim.finding is not None
     history = claim.finding.history
     words = f"; {history.words}" if history is not None and history.words else ""
@@ -25,10 +23,6 @@ def _comments(found: Reduced) -> Iterator[str]:
     yield f"TileLang {run.release}{guilty}, {run.target}: {claim.words}{words}"
     yield from _origin(claim)
     yield f"from {run.case}: {found.lines[0]} -> {found.lines[1]} lines" + ("" if found.after else " (interrupted)")
-
-
-def _is_wrong(found: Reduced) -> bool:
-    return found.after is not None and any(c.blames_compiler and c.finding for c in all_claims(found.after.claims))
 
 
 def _origin(claim: Claim) -> Iterator[str]:

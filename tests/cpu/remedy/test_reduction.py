@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
+from tests.cpu.checking import make_atomic
 from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
+from tlcheck.remedy.reduction_trials import WantedFinding
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.kept import Verdicts
 
 BUILDER = """
 import tilelang
@@ -123,6 +128,16 @@ def test_a_grid_keeps_an_axis() -> None:
     for edit in edits.grids(tree):
         edit()
     assert ast.unparse(tree) == "with T.Kernel(2) as y:\n    T.f(0, y)"
+
+
+def test_a_smaller_kernel_has_no_other_finding() -> None:
+    def broken(rule: str) -> Claim:
+        return replace(make_atomic("refuted", rule=rule), kind="output")
+
+    wanted = WantedFinding.of(broken("TLO001"), [broken("TLO001"), broken("TLR001")])
+    for rules, is_shown in ((["TLO001"], True), (["TLR001", "TLO001"], True), (["TLO001", "TLA004"], False)):
+        assert wanted.is_shown(Verdicts(tuple(map(broken, rules)))) == is_shown
+    assert not wanted.is_shown(Verdicts((broken("TLR001"),)))
 
 
 def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
