@@ -205,8 +205,8 @@ ATOMICS_ORDER = ReasonKind(
     "U019",
     "ordered-by-atomics",
     "atomics may order what blocks access",
-    "Blocks access one element, and atomics of the kernel may order them, as a lock or a counter does. tlcheck does "
-    "not follow such an order.",
+    "Blocks access one element, and atomics of the kernel may order them, as a lock or a counter does. No release "
+    "and acquire orders them on the blocks that ran, and none could be ruled out.",
     "check by hand that the atomic acquires and releases; `tlcheck run CASE` compares the outputs on a GPU.",
 )
 APART = ReasonKind(

@@ -17,6 +17,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
+from tlcheck.signatures.atomics import Atomic
 from tlcheck.snapshot.ir import Stmt
 
 COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
@@ -107,6 +108,18 @@ class Observer:
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active threads access elements with atomics."""
+
+    def atomic_made(
+        self, atomic: Atomic, order: int, root: int, cell: Array, threads: tuple[Array, Array] | None, origin: Origin
+    ) -> None:
+        """An atomic on elements of an allocation, in the order in which its threads make it, whoever covers them.
+
+        order: of memory, by its number in C++. cell: flat. threads: the world and the thread of each; None where it is
+        not known which threads make it.
+        """
+
+    def thread_fence(self, mask: Mask, wide: bool) -> None:
+        """Active threads pass a fence of threads (PTX 9.7.13.4). wide: it counts for other blocks too."""
 
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy is going to use what active threads name."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import bulk, is_reduction
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
-from tlcheck.signatures.atomics import ATOMICS, LOAD, Atomic
+from tlcheck.signatures.atomics import ACQUIRING, ATOMICS, LOAD, RELEASING, Atomic, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import postorder
 
-_ACQUIRING, _RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++
 _EQUAL_LANE = Expr("var", "int32", value="lane", uid=-300)  # of lanes that are printed one by one
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
 _PREFIX = "atomic"  # of calls, in any case, that may be atomics although no signature knows them
@@ -125,7 +124,7 @@ def may_order(found: FoundAtomics) -> bool:
     """
     every: list[Site | PlainAtomic] = [*found.sites, *found.plain]
     named = [a.order or 0 for a in every if a.target is not None and a.target.buffer.scope == "global"]
-    return any(order in _RELEASING for order in named) and any(order in _ACQUIRING for order in named)
+    return any(order in RELEASING for order in named) and any(order in ACQUIRING for order in named)
 
 
 def atomic_name(call: Expr) -> str:
@@ -141,6 +140,11 @@ def is_atomic(name: str) -> bool:
     """Whether a call of this name is an atomic read-modify-write."""
     atomic = ATOMICS.get(name)
     return name in _TILE or (atomic is not None and atomic.combines)
+
+
+def is_tile_atomic(call: Expr) -> bool:
+    """Whether a call is an atomic of a whole tile."""
+    return call.op == "call" and call.value in _TILE
 
 
 def unread_because(call: Expr) -> str:
@@ -186,7 +190,7 @@ def _plain(program: Program, call: Expr, atomic: Atomic, placed: Placed) -> Plai
     args = arguments_of_call(call)
     value = call if atomic.operation == LOAD or len(args) < 2 else args[1]
     target = pointer(program, args[0])
-    order = _order(args, atomic) or 0
+    order = order_of(call) or 0
     return PlainAtomic(atomic.operation, name_of_call(call), target, value.dtype, order, placed.stmt)
 
 
@@ -209,7 +213,7 @@ def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptor
     value: Expr | Pointer = args[1]
     if width > 1 and args[1].op == "call":
         value = pointer(program, args[1]) or args[1]
-    order, aligned = _order(args, atomic), (width, width)
+    order, aligned = order_of(call), (width, width)
     return Site(operation, name, width, False, target, value, order, returns, scope, placed, call, False, aligned)
 
 
@@ -255,12 +259,6 @@ def _copied(site: Site) -> Site:
     root = f"{site.target.root}'s copy"
     buffer = Buffer(root, site.target.dtype, (), "local", site.target.buffer.data)
     return replace(site, target=replace(site.target, root=root, buffer=buffer))
-
-
-def _order(args: tuple[Expr, ...], atomic: Atomic) -> int | None:
-    """The memory order that a call names; None for none."""
-    named = args[atomic.order] if len(args) > atomic.order else None
-    return int(named.value) if named is not None and named.op == "int" and named.value is not None else None
 
 
 def _is_conditional(e: Expr) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.signature import ADDRESSES, Address, Family, Form, Signature
 from tlcheck.snapshot.ir import Expr
 
 LOAD, STORE = "load", "store"
+ACQUIRING, RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++; 0 is relaxed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ def _spellings() -> Iterator[tuple[str, Atomic]]:
 
 ATOMICS = dict(_spellings())
 """Atomics by the name of a call."""
+
+
+def order_of(call: Expr) -> int | None:
+    """The memory order that an atomic names; None for none, and for other calls."""
+    atomic, args = ATOMICS.get(name_of_call(call)), arguments_of_call(call)
+    named = args[atomic.order] if atomic is not None and len(args) > atomic.order else None
+    return int(named.value) if named is not None and named.op == "int" and named.value is not None else None
 
 
 def _update(name: str, args: tuple[Expr, ...]) -> Signature:

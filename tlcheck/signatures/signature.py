@@ -44,6 +44,7 @@ class Fence(Enum):
 
     PROXY = "proxy"  # those of the generic proxy before those of the async proxy
     MBARRIER_INIT = "mbarrier init"  # the making of mbarriers before their use by the async proxy
+    THREADS = "threads"  # those of a thread before it and after it, with atomics
     REGISTERS = "registers"  # those of a warpgroup's registers before wgmma
     TENSOR_MEMORY = "tensor memory"  # those of tensor memory around a synchronization of threads
 

@@ -33,6 +33,7 @@ FAMILIES: tuple[Family, ...] = (
     barriers.FAMILY,
     barriers.ARRIVALS,
     fences.FAMILY,
+    fences.THREADS,
     matrices.LDMATRIX,
     matrices.STMATRIX,
     mma.MMA,

@@ -31,6 +31,7 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import Access, Clash, Contest, Race
+from tlcheck.execute.observe.releases import ALL, Releases
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
@@ -208,7 +209,9 @@ class Author(HappensBefore):
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
         self._last: dict[tuple[int, str], _Last] = {}
-        self._made: list[tuple[str, Origin, bool]] = [("write", NOWHERE, False)]  # kind, origin, whether in T.Parallel
+        self._made: list[tuple[str, Origin, bool, int]] = [
+            ("write", NOWHERE, False, 0)
+        ]  # as `_access_number` makes them
         self._origin = NOWHERE  # of the statement that runs
         self._joint: dict[int, Array] = {}  # of statements in which several lanes wrote one cell: who wrote which
 
@@ -431,8 +434,8 @@ class Author(HappensBefore):
             self._look(place, self.cells(accessed, by), kind, changed, by is None)
 
     def _access_number(self, kind: str) -> int:
-        """The number of an access of the statement that runs."""
-        made = kind, self._origin, self._iterating
+        """The number of an access of the statement that runs: its kind, origin, whether in T.Parallel, and when."""
+        made = kind, self._origin, self._iterating, 0 if self.releases is None else self.releases.tick
         if self._made[-1] != made:
             self._made.append(made)
         return len(self._made) - 1
@@ -449,6 +452,8 @@ class Author(HappensBefore):
                 own = self._is_own(last, touched) if (kind, other) == ("read", "write") else None
                 for lines, wrong in self._conflicts(last, touched, side, threads, isinstance(memory, Cells)):
                     known, found = lines.get(self._name(place)), wrong & changed
+                    if self.releases is not None and found.any():
+                        found = found & ~self._over(self.releases, last, touched, threads, found)
                     sure = found if own is None or lines is self.blocks else found & ~own
                     if sure.any() if known is not None and known.own else known is None and found.any():
                         at = int(np.argmax(sure if sure.any() else found))
@@ -466,6 +471,19 @@ class Author(HappensBefore):
         mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
 
+    def _over(self, releases: Releases, last: _Last, touched: AccessedCells, threads: bool, wrong: Mask) -> Mask:
+        """Which of the accesses that seem wrong come after the last ones by atomics and fences.
+
+        A tile operator, a T.Parallel and several threads stand for all of their block.
+        """
+        at, over = np.flatnonzero(wrong), np.zeros(len(wrong), np.bool_)
+        cell = touched.cell[at]
+        by = touched.thread[at] if threads else np.full(len(at), ALL)
+        before = np.where((last.part[cell] > 0) & (last.lane[cell] >= 0), last.lane[cell], ALL)
+        tick = np.array([made[3] for made in self._made])[last.event[cell]]
+        over[at] = releases.over((touched.world[at], by), (last.world[cell], before), tick)
+        return over
+
     def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
         """Which of them a lane reads that it has written itself, with others that wrote the same; None for none."""
         events = last.event[touched.cell]
@@ -478,7 +496,7 @@ class Author(HappensBefore):
 
     def _by(self, event: int, lane: int, world: int) -> Access:
         """An access that was made, by one lane or several."""
-        kind, origin, iterating = self._made[event]
+        kind, origin, iterating, _ = self._made[event]
         block = self.machine.worlds[world].block
         if lane == _SEVERAL:
             return Access(f"{kind} by several {'iterations' if iterating else 'threads'}", "", block, -1, origin)

@@ -11,9 +11,11 @@ fence.proxy.async on the way to them (PTX ISA 8.2.3.1, "Proxies").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
@@ -25,6 +27,7 @@ from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import PENDING
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.shadow import MANY, LastAccesses
 from tlcheck.execute.observe.suspects import Suspects
 
@@ -39,11 +42,12 @@ _PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Event:
-    """A statement's access, before it is known which thread matters."""
+    """A statement's access, before it is known which thread matters. tick: when, see `Releases`."""
 
     kind: str
     proxy: str
     origin: Origin
+    tick: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,11 +243,12 @@ class Watch(HappensBefore):
         return _Checked(place, elements, shadow, self.cells(elements, by), self._number(event))
 
     def _number(self, event: _Event) -> int:
-        key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops
+        tick = 0 if self.releases is None else self.releases.tick
+        key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops, tick
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self._events)
-            self._events.append(event)
+            self._events.append(replace(event, tick=tick))
         return found
 
     def _check(self, access: _Checked, benign: Mask | None = None, *, after_write: Mask | None = None) -> None:
@@ -255,6 +260,8 @@ class Watch(HappensBefore):
         for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
             is_write = last is access.shadow.writes
             for row, wrong in enumerate(unordered):
+                if self.releases is not None and wrong.any():
+                    wrong[wrong] = ~self._over(self.releases, access, last, row, np.flatnonzero(wrong))
                 across = wrong & last.is_elsewhere(row, cells)
                 within = wrong & ~across
                 if across.any() and not is_write:
@@ -266,6 +273,24 @@ class Watch(HappensBefore):
                         mask &= ~after_write
                     if mask.any():
                         self._report_after(access, last, row, int(mask.argmax()), missing)
+
+    def _over(self, releases: Releases, access: _Checked, last: LastAccesses, row: int, at: Array) -> Mask:
+        """Whether atomics and fences order the last accesses in a row before those of some of an access's cells."""
+        cells = access.cells
+        cell, event_of = cells.cell[at], last.event
+        assert event_of is not None
+        world = cells.world[at] if last.world is None else last.world[row].take(cell)
+        events, thread = event_of[row].take(cell), last.thread[row].take(cell).astype(np.int64)
+        if last is not access.shadow.writes:
+            thread[thread == MANY] = SEVERAL - row
+        known = (
+            np.array([e.proxy == "generic" for e in self._events])[events] & (thread != MANY) & (cells.thread[at] >= 0)
+        )
+        known &= last.time[row].take(cell) != PENDING
+        found, tick = np.zeros(len(at), np.bool_), np.array([e.tick for e in self._events])[events]
+        by, before = (cells.world[at], cells.thread[at]), (world, thread)
+        found[known] = releases.over((by[0][known], by[1][known]), (before[0][known], before[1][known]), tick[known])
+        return found
 
     def _check_fence(self, access: _Checked) -> None:
         """Report a write by threads that no fence makes visible to the async proxy."""

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tlcheck.execute.events import Observer
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import HappensBefore
+from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watch import Watch
+from tlcheck.program.observed import may_release
 from tlcheck.snapshot.ir import Function
 
 
@@ -34,7 +37,7 @@ class Watching:
         self._kernel, self._written, self._by, self._every, self._suspects = kernel, written, by, every, suspects
         self._made: list[HappensBefore] = []
 
-    def __call__(self, machine: Machine) -> Sequence[HappensBefore]:
+    def __call__(self, machine: Machine) -> Sequence[Observer]:
         by = self._by or (Watch if machine.options.plain else Glance)
         worlds = np.array([self._every or world.seed == machine.worlds[0].seed for world in machine.worlds])
         watch = by(machine, worlds, self._written)
@@ -44,7 +47,10 @@ class Watching:
         if isinstance(watch, Glance) and isinstance(before, Glance) and before.machine.function is self._kernel:
             watch.follow(before)
         self._made.append(watch)
-        return [watch]
+        if isinstance(watch, Glance) or not may_release(machine.function):
+            return [watch]
+        watch.releases = Releases(machine)
+        return [watch.releases, watch]
 
     @property
     def watches(self) -> Sequence[HappensBefore]:

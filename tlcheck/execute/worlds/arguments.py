@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
+
 from tlcheck import reasons
 from tlcheck.execute.compile.pointers import workspaces
 from tlcheck.execute.memory.pages import Contents, Pages
@@ -16,6 +18,7 @@ from tlcheck.execute.reasons import NotModelled, Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.execute.worlds.offsets import indices, lengths, offsets
+from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
@@ -93,6 +96,8 @@ class Arguments:
 
     def _contents(self, name: str, kind: Kind, size: int, draw: Draw) -> Contents:
         """What is drawn for a tensor of so many elements."""
+        if name in counters(self._function):
+            return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))

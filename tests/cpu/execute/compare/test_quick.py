@@ -98,8 +98,9 @@ def _races(quick: Machine, suspects: Suspects | None) -> list[object]:
     """The races of a quick machine's kernel, run plainly, and the buffers that were accessed."""
     options = replace(quick.options, plain=True)
     plain = Machine(quick.function, quick.extents, quick.worlds, quick.state.tensors, quick.scalars, options)
-    (watch,) = Watching(plain.function, frozenset(plain.state.tensors), suspects=suspects)(plain)
-    plain.run(watch)
+    watching = Watching(plain.function, frozenset(plain.state.tensors), suspects=suspects)
+    plain.run(*watching(plain))
+    watch = watching.watches[0]
     found = [
         (race.buffer, race.index, race.missing, *map(_access, (race.first, race.second)))
         for race in watch.races.values()

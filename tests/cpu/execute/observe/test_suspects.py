@@ -99,9 +99,9 @@ def _machine(body: Sequence[Stmt], *, plain: bool, source: bool = False) -> Mach
 
 def _watched(body: Sequence[Stmt], suspects: Suspects | None) -> HappensBefore:
     machine = _machine(body, plain=True)
-    (watch,) = Watching(machine.function, frozenset("A"), suspects=suspects)(machine)
-    machine.run(watch)
-    return watch
+    watching = Watching(machine.function, frozenset("A"), suspects=suspects)
+    machine.run(*watching(machine))
+    return watching.watches[0]
 
 
 def _words(watch: HappensBefore) -> list[object]:

@@ -1,12 +1,14 @@
 """Atomic read-modify-writes by threads: atom and red (PTX 9.7.13.6), the device library's atomic.h.
 
 Lanes act in the order of their threads. A vector form acts on neighbouring elements, one by one; the library's
-AtomicAddx2 and AtomicAddx4 take a vector or the address of one. The memory order is no part of the value.
+AtomicAddx2 and AtomicAddx4 take a vector or the address of one. The memory order is no part of the value: observers
+are told of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,14 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.signatures.atomics import ATOMICS, Atomic
+from tlcheck.signatures.atomics import ATOMICS, Atomic, order_of
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
 
@@ -33,10 +37,24 @@ _COMBINE: dict[str, Any] = {
 }
 
 
-def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:
+@dataclass(frozen=True)
+class Made:
+    """An atomic as observers are told of it. order: of memory, by its number in C++. iterating: in a T.Parallel."""
+
+    atomic: Atomic
+    order: int
+    iterating: bool
+
+    @classmethod
+    def of(cls, e: Expr, program: KernelProgram) -> Made:
+        """That of a call."""
+        return cls(ATOMICS[name_of_call(e)], order_of(e) or 0, program.iterating)
+
+
+def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc, made: Made) -> None:
     """Combine values into memory, once for each active lane."""
     position, mask = _position(place, frame)
-    _seen(place, frame, position, mask)
+    _seen(place, frame, position, mask, made)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     settle = rounding(place.kind, place.state.options.exact)
     if settle is None:
@@ -45,10 +63,10 @@ def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) 
         _in_order(place, where, values, lambda old, new: settle(combine(old, new)))
 
 
-def replaced(place: BufferElement, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
+def replaced(place: BufferElement, frame: Frame, value: Value, combine: Callable[[Any, Any], Any], made: Made) -> Array:
     """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
     position, mask = _position(place, frame)
-    _seen(place, frame, position, mask)
+    _seen(place, frame, position, mask, made)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     before = _in_order(place, where, values, combine)
     chosen = everywhere(mask, frame)
@@ -57,12 +75,27 @@ def replaced(place: BufferElement, frame: Frame, value: Value, combine: Callable
     return found if where.shape[1] > 1 else found[0]
 
 
-def _seen(place: BufferElement, frame: Frame, position: Any, mask: Any) -> None:
+def _seen(place: BufferElement, frame: Frame, position: Any, mask: Any, made: Made) -> None:
     """Publish it."""
     observers = place.observers
+    if observers.hear(Observer.atomic_made):
+        _tell_order(place, frame, position, mask, made)
     if observers.covers(place):
         observers.atomic(place, position, everywhere(mask, frame), place.state.origin(frame))
     observers.combined(frame, position, mask)
+
+
+def _tell_order(place: BufferElement, frame: Frame, position: Any, mask: Any, made: Made) -> None:
+    """Publish its memory order, with its threads one after the other."""
+    chosen = np.flatnonzero(everywhere(mask, frame))
+    chosen = _in_turn(chosen, place.state.options.order)
+    where = place.memory.flat_position(position)
+    shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), where.shape)
+    cells = np.broadcast_to(where, shape).reshape(shape[0], -1).take(chosen, axis=1)
+    worlds, threads = (np.tile(part, shape[0]) for part in np.divmod(chosen, frame.lanes))
+    by = None if made.iterating else (worlds, threads)
+    origin = place.state.origin(frame)
+    place.observers.atomic_made(made.atomic, made.order, place.root, cells.reshape(-1), by, origin)
 
 
 def _position(place: BufferElement, frame: Frame) -> tuple[Position, Mask | None]:
@@ -99,10 +132,14 @@ def _in_order(place: BufferElement, where: Array, values: Array, combine: Callab
     return before.reshape(where.shape)
 
 
+def _in_turn(lanes: Array, number: int) -> Array:
+    """Lanes in the order in which they act. number: of the order, see `Options.order`."""
+    return (lanes, lanes[::-1], np.r_[lanes[::2], lanes[1::2]])[number]
+
+
 def _turns(where: Array, number: int) -> list[Array]:
     """The first of each element, the second ones, and so on. number: of the order, see `Options.order`."""
-    lanes = np.arange(len(where))
-    lanes = (lanes, lanes[::-1], np.r_[lanes[::2], lanes[1::2]])[number]
+    lanes = _in_turn(np.arange(len(where)), number)
     order = lanes[np.argsort(where[lanes], kind="stable")]
     ordered = where[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -137,15 +174,15 @@ def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
         require_memory(e.args[0], program)
         place = program.pointer(e.args[0], atomic.width)
         value, combine = _operand(e.args[1], atomic.width, place.kind, program), _COMBINE[atomic.operation]
-        settle = rounding(place.kind, program.options.exact)
+        settle, made = rounding(place.kind, program.options.exact), Made.of(e, program)
 
         def settled(old: Any, new: Any) -> Any:
             return combine(old, new) if settle is None else settle(combine(old, new))
 
         def run(frame: Frame) -> Value:
             if atomic.returns:
-                return replaced(place, frame, value(frame), settled)
-            update(place, frame, value(frame), combine)
+                return replaced(place, frame, value(frame), settled, made)
+            update(place, frame, value(frame), combine, made)
             return 0
 
         return run
@@ -162,11 +199,11 @@ for _name, _atomic in ATOMICS.items():
 @extern("AtomicLoad")
 def atomic_load(e: Expr, program: KernelProgram) -> Run:
     """(address[, memory order]): the element."""
-    place = program.pointer(e.args[0])
+    place, made = program.pointer(e.args[0]), Made.of(e, program)
 
     def run(frame: Frame) -> Value:
         position, mask = _position(place, frame)
-        _seen(place, frame, position, mask)
+        _seen(place, frame, position, mask, made)
         return place.memory.take(position, place.kind)
 
     return run
@@ -176,12 +213,12 @@ def atomic_load(e: Expr, program: KernelProgram) -> Run:
 @extern("AtomicStore")
 def atomic_store(e: Expr, program: KernelProgram) -> Run:
     """(address, value[, memory order]): the element becomes the value."""
-    place = program.pointer(e.args[0])
+    place, made = program.pointer(e.args[0]), Made.of(e, program)
     value = _operand(e.args[1], 1, place.kind, program)
 
     def run(frame: Frame) -> Value:
         position, mask = _position(place, frame)
-        _seen(place, frame, position, mask)
+        _seen(place, frame, position, mask, made)
         place.memory.put(position, value(frame), mask, place.kind)
         return 0
 

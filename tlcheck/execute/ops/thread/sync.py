@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.compile.registry import call
+from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.signatures.fences import THREAD_FENCES
 from tlcheck.snapshot.ir import Expr
 
 _BARRIERS = 16  # PTX: a block has barriers 0 to 15
@@ -153,6 +154,20 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
         if agents_of(program.state).alone:
             raise NotModelled("named_barrier_arrive by threads that move with those that wait")
         _come(number, threads, frame, program)
+        return 0
+
+    return run
+
+
+@extern(*THREAD_FENCES)
+def thread_fence(e: Expr, program: KernelProgram) -> Run:
+    """__threadfence and its kin: with atomics, what a thread does before them comes before what follows."""
+    wide = THREAD_FENCES[str(e.value)]
+
+    def run(frame: Frame) -> int:
+        if program.iterating:
+            raise NotModelled(f"{e.value} in T.Parallel")
+        program.observers.thread_fence(frame.mask(), wide)
         return 0
 
     return run

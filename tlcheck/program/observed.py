@@ -1,0 +1,80 @@
+"""Atomics whose value the kernel goes by: only these can tell a thread that another one has come somewhere.
+
+Where nothing depends on what an atomic has read, the same statements run whatever it read: it orders nothing in the
+executions in which it came too early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from tlcheck.signatures.atomics import ATOMICS, order_of
+from tlcheck.signatures.calls import arguments_of_call, name_of_call
+from tlcheck.signatures.fences import THREAD_FENCES
+from tlcheck.snapshot.ir import Assert, Bind, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+
+@lru_cache(maxsize=16)
+def may_release(function: Function) -> bool:
+    """Whether a kernel has a release or acquire pattern: an atomic with an order, or a fence of threads."""
+    calls = [e for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call"]
+    return any(name_of_call(e) in THREAD_FENCES or (order_of(e) or 0) > 0 for e in calls)
+
+
+@lru_cache(maxsize=16)
+def counters(function: Function) -> frozenset[str]:
+    """The tensors of integers that tell threads how far others have come: their kernel expects zeros in them."""
+    addresses = [arguments_of_call(e)[0] for e in _used(function)] if may_release(function) else []
+    named = set(_named(addresses))
+    return frozenset(str(b.data.value) for b in function.buffers if b.data.uid in named and "int" in b.dtype)
+
+
+@lru_cache(maxsize=16)
+def deciding(function: Function) -> frozenset[Stmt]:
+    """The statements with an atomic whose value decides what runs, or which element is accessed."""
+    used = _used(function)
+    return frozenset(s for s in statements(function.body) if not used.isdisjoint(postorder(expressions(s))))
+
+
+@lru_cache(maxsize=16)
+def _used(function: Function) -> frozenset[Expr]:
+    """The atomics whose value does."""
+    every = list(statements(function.body))
+    roots = [e for stmt in every for e in _decisive(stmt)]
+    known: set[int] = set()
+    while len(known) < len(known := known | set(_named(roots))):
+        roots += [value for stmt in every for uid, value in _assigned(stmt) if uid in known]
+    return frozenset(e for e in postorder(roots) if e.op == "call" and name_of_call(e) in ATOMICS)
+
+
+def _decisive(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions of a statement that decide what runs or which elements are accessed."""
+    if isinstance(stmt, (If, While, For, Assert)):
+        yield from expressions(stmt)
+    if isinstance(stmt, Store):
+        yield from stmt.indices
+        yield from () if stmt.predicate is None else (stmt.predicate,)
+    for e in postorder(expressions(stmt)):
+        if e.op == "load":
+            yield from e.args
+        elif e.op == "select" or name_of_call(e) == "if_then_else":
+            yield e.args[0]
+
+
+def _named(roots: Iterable[Expr]) -> Iterator[int]:
+    """The variables and buffers in expressions."""
+    for e in postorder(roots):
+        if e.op == "var":
+            yield e.uid
+        elif e.buffer is not None:
+            yield e.buffer.data.uid
+
+
+def _assigned(stmt: Stmt) -> Iterator[tuple[int, Expr]]:
+    """What a statement gives a value, and that."""
+    if isinstance(stmt, Bind):
+        yield stmt.var.uid, stmt.value
+    elif isinstance(stmt, Store):
+        yield stmt.buffer.data.uid, stmt.value
