@@ -1,8 +1,7 @@
-"""Writes docs/findings.md: `make docs`.
+"""Writes docs/findings.md, and the heads of the pages beside this file: `make docs`.
 
-The table comes from tests/wrong_code/expected.toml, the rest from the files beside this one: a finding is one file,
-some lines of TOML between `+++` and what there is to say. Files come in the order of their names. Their links are
-right where they lie; on the page, one to another finding's file leads to its heading.
+A finding is one page: TOML in a comment, then its heading and where it is wrong, which are made here from the TOML and
+from tests/wrong_code/expected.toml, then what there is to say. Pages come in the order of their names.
 """
 
 from __future__ import annotations
@@ -23,13 +22,31 @@ PAGE = HERE.parent / "findings.md"
 EXPECTED = HERE.parents[1] / "tests" / "wrong_code" / "expected.toml"
 ORDER = tuple(RELEASES)
 Expected = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]  # case -> arch -> release -> verdict, rules
+PUBLIC = re.compile(r"(issue|pull request) (\d+)")
+BEFORE = """# Findings
+
+Bugs of TileLang that give wrong code without a word. Each row is a kernel of 10 to 20 lines, in
+[`kernels.py`](../tests/wrong_code/kernels.py) or [`repaired.py`](../tests/wrong_code/repaired.py). To see one:
+
+```
+tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
+```
+
+Its page has the generated CUDA with the mistake, the guilty pass, TileLang's issue if there is one (searched on
+2026-11-22), and what an H200 does. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
+Whether a pass configuration or another release helps: [workarounds](fix.md#how-often-there-is-one).
+"""
+AFTER = """More, seen in larger kernels, and what was searched: [others](findings/others.md). Runs on the H200:
+[0.1.15](../results/h200/findings-0.1.15.json), [the last four](../results/h200/found-0.1.15.json),
+[older ones](../results/h200/found-0.1.9.json).
+"""
 
 
 @dataclass(frozen=True)
 class Written:
     """One finding. cases: of `expected.toml`. public: an issue about the same. device: what a GPU says of it.
 
-    guilty: the pass that makes it wrong, in the last release that does.
+    guilty: the pass that makes it wrong, in the last release that does. file: the name of its page.
     """
 
     cases: tuple[str, ...]
@@ -38,56 +55,66 @@ class Written:
     public: str = ""
     device: str = ""
     guilty: str = ""
+    file: str = ""
 
     @property
     def heading(self) -> str:
-        return f"{' and '.join(f'`{case}`' for case in self.cases)}: {self.title}"
-
-    @property
-    def anchor(self) -> str:
-        """What GitHub makes of the heading."""
-        return re.sub(r"[^\w -]", "", self.heading.lower()).replace(" ", "-")
+        return f"# {' and '.join(f'`{case}`' for case in self.cases)}: {self.title}"
 
 
 def read(file: Path) -> Written:
-    _, head, text = file.read_text(encoding="utf-8").split("+++\n", 2)
-    return msgspec.convert({**msgspec.toml.decode(head), "text": text.strip()}, Written)
+    head, _, rest = file.read_text(encoding="utf-8").removeprefix("<!--\n").partition("-->\n\n")
+    _heading, _facts, text = rest.split("\n\n", 2)
+    return msgspec.convert({**msgspec.toml.decode(head), "text": text, "file": file.name}, Written)
 
 
-def page(findings: Mapping[str, Written], expected: Expected) -> str:
-    """The whole page. findings: by the names of their files."""
-    sections = [section(found) for found in findings.values()]
-    text = "\n\n".join([part("before"), "\n".join(table(findings.values(), expected)), *sections, part("after")])
-    headings = re.sub(r"\]\((\d\d-\w+\.md)\)", lambda link: f"](#{findings[link[1]].anchor})", text)
-    return headings.replace("](../", "](") + "\n"
+def with_head(file: Path, found: Written, expected: Expected) -> str:
+    """Return the finding's page with its heading and facts as the data say."""
+    comment = file.read_text(encoding="utf-8").partition("-->\n")[0]
+    return f"{comment}-->\n\n{found.heading}\n\n{facts(found, expected)}\n\n{found.text}"
 
 
-def part(name: str) -> str:
-    return (HERE / f"{name}.md").read_text(encoding="utf-8").strip()
+def facts(found: Written, expected: Expected) -> str:
+    spans_of = "; ".join(
+        f"`{case}` on {archs}: {releases} ({rules})" for case, archs, releases, rules in wrong_in(found, expected)
+    )
+    told = [f"- Wrong: {spans_of}"]
+    told += [f"- Guilty pass: {found.guilty}"] if found.guilty else []
+    told += [f"- Public: {PUBLIC.sub(linked, found.public)}"] if found.public else []
+    told += [f"- On an H200: {found.device}"] if found.device else []
+    return "\n".join(told)
 
 
-def section(found: Written) -> str:
-    told = [f"Guilty pass: {found.guilty}."] if found.guilty else []
-    told += [f"Public: {found.public}."] if found.public else []
-    told += [f"On an H200: {found.device}."] if found.device else []
-    return "\n\n".join([f"### {found.heading}", found.text, *([" ".join(told)] if told else [])])
+def linked(public: re.Match[str]) -> str:
+    kind = "issues" if public[1] == "issue" else "pull"
+    return f"[{public[0]}](https://github.com/tile-ai/tilelang/{kind}/{public[2]})"
+
+
+def page(findings: Iterable[Written], expected: Expected) -> str:
+    """Return the page that lists all of them."""
+    return "\n".join([BEFORE, *table(findings, expected), "", AFTER])
 
 
 def table(findings: Iterable[Written], expected: Expected) -> Iterator[str]:
     """A row for each kernel, or for each arch of it where they differ."""
-    yield "| case | arch | wrong in | rules |"
-    yield "|---|---|---|---|"
+    yield "| finding | what happens | arch | wrong in | rules |"
+    yield "|---|---|---|---|---|"
     for found in findings:
-        for case in found.cases:
-            rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-            for arch, releases in expected[case].items():
-                wrong = {release: of for release, of in releases.items() if of["verdict"] == "refuted"}
-                rules = sorted({rule for of in wrong.values() for rule in of["rules"]})
-                if wrong:
-                    rows[spans(wrong), ", ".join(rules)].append(arch)
-            for (releases_in_words, rules_in_words), archs in rows.items():
-                link = f"[`{case}`](#{found.anchor})"
-                yield f"| {link} | {', '.join(archs)} | {releases_in_words} | {rules_in_words} |"
+        for case, archs, releases, rules in wrong_in(found, expected):
+            yield f"| [`{case}`](findings/{found.file}) | {found.title} | {archs} | {releases} | {rules} |"
+
+
+def wrong_in(found: Written, expected: Expected) -> Iterator[tuple[str, str, str, str]]:
+    """Case, archs, releases and rules, in words: archs together of which all the rest is equal."""
+    for case in found.cases:
+        rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for arch, releases in expected[case].items():
+            wrong = {release: of for release, of in releases.items() if of["verdict"] == "refuted"}
+            rules = sorted({rule for of in wrong.values() for rule in of["rules"]})
+            if wrong:
+                rows[spans(wrong), ", ".join(rules)].append(arch)
+        for (releases_in_words, rules_in_words), archs in rows.items():
+            yield case, ", ".join(archs), releases_in_words, rules_in_words
 
 
 def spans(wrong: Mapping[str, Any]) -> str:
@@ -105,11 +132,14 @@ def spans(wrong: Mapping[str, Any]) -> str:
     return ", ".join(span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in found)
 
 
-def made() -> str:
-    """The page as it has to be."""
-    files = sorted(HERE.glob("[0-9]*.md"))
-    return page({file.name: read(file) for file in files}, msgspec.toml.decode(EXPECTED.read_text()))
+def made() -> dict[Path, str]:
+    """Return all pages as they have to be."""
+    expected = msgspec.toml.decode(EXPECTED.read_text())
+    findings = {file: read(file) for file in sorted(HERE.glob("[0-9]*.md"))}
+    heads = {file: with_head(file, found, expected) for file, found in findings.items()}
+    return {PAGE: page(findings.values(), expected), **heads}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(made(), encoding="utf-8")
+    for file, text in made().items():
+        file.write_text(text, encoding="utf-8")
