@@ -80,7 +80,7 @@ def measure(archive: Path, cutlass: Path, out: Path, seconds: float) -> None:
     """Compile, count and time everything, as far as the time goes."""
     until = time.monotonic() + seconds
     with zipfile.ZipFile(archive) as files, tempfile.TemporaryDirectory() as folder:
-        entries = json.loads(files.read("entries.json"))
+        entries = entries_of(files)
         found: dict[str, Any] = {
             "about": {**Device().about, "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"), "pack": archive.name},
             "problems": {},
@@ -97,6 +97,11 @@ def measure(archive: Path, cutlass: Path, out: Path, seconds: float) -> None:
         _count(archive, entries, cubins, found, until)
         put(out, json.dumps(found, indent=1))
         print(f"counted {len(found['counters'])} after {time.monotonic() - began:.0f} s", flush=True)
+
+
+def entries_of(files: zipfile.ZipFile) -> list[dict[str, Any]]:
+    """The kernels of a pack."""
+    return [json.loads(files.read(name)) for name in files.namelist() if name.startswith("entry/")]
 
 
 def _headers(files: zipfile.ZipFile, folder: Path, cutlass: Path) -> Path:
@@ -163,7 +168,7 @@ def _in_process(arguments: Sequence[str], seconds: float) -> dict[str, Any]:
 
 def _opened(archive: Path, names: Iterable[str]) -> tuple[zipfile.ZipFile, list[dict[str, Any]]]:
     files = zipfile.ZipFile(archive)
-    known = {entry["id"]: entry for entry in json.loads(files.read("entries.json"))}
+    known = {entry["id"]: entry for entry in entries_of(files)}
     return files, [known[name] for name in names]
 
 

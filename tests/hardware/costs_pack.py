@@ -135,24 +135,24 @@ def _snapshots(folder: Path) -> Iterator[tuple[str, str, Path]]:
 
 
 def pack(out: Path, costs: Path, folder: Path) -> None:
-    """Write the pack and the counts."""
+    """Write the pack and the counts, or add to them."""
     known: dict[str, Any] = json.loads(costs.read_text(encoding="utf-8")) if costs.exists() else {}
-    entries, releases = [], set()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+    with zipfile.ZipFile(out, "a", zipfile.ZIP_LZMA) as archive:
         for name, release, path in _snapshots(folder):
+            if f"{name} {release}" in known:
+                continue
             try:
                 entry = Entry(name, release, codec.loads(path.read_text(encoding="utf-8")))
-                entries.append(entry.write(archive))
+                made = entry.write(archive)
+                known[made["id"]] = entry.cost()
             except (Stopped, UnusableError, UsageError) as problem:
                 print(f"{name} {release}: {problem}", flush=True)
                 continue
-            releases.add(release)
-            known[f"{name} {release}"] = entry.cost()
+            _add(archive, f"entry/{made['id']}", json.dumps(made).encode())
+            if not any(one.startswith(f"headers/{release}/") for one in archive.NameToInfo):
+                _headers(archive, release)
             put(costs, json.dumps(known))
-        _add(archive, "entries.json", json.dumps(entries).encode())
-        for release in sorted(releases):
-            _headers(archive, release)
-    print(f"{len(entries)} kernels")
+    print(f"{len(known)} kernels")
 
 
 def _headers(archive: zipfile.ZipFile, release: str) -> None:

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
+from tlcheck.cache.store import open_cache
 from tlcheck.cli.execution import ExecutionOptions, on_own_inputs
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
@@ -20,12 +21,16 @@ from tlcheck.cost.model import KernelCost
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL
 from tlcheck.exits import exit_code
-from tlcheck.lower.runs import Run
+from tlcheck.gate.compiled_cost import CompiledCost, Costed, compiled_cost
+from tlcheck.gate.nvcc import find_compiler
+from tlcheck.gate.sides import bench_of
+from tlcheck.lower.runs import Lowered
 from tlcheck.page.cost_page import cost_page
 from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
 from tlcheck.report.outputs import outputs
 from tlcheck.report.shared import put
+from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import saved, with_inputs
 from tlcheck.verdicts.results import read_snapshot
 
@@ -38,6 +43,7 @@ def add_arguments(parser: Parser) -> None:
         "--blocks", type=_blocks, default=BLOCKS, metavar="N", help=f"blocks that run, or `all` (default: {BLOCKS})"
     )
     parser.add_argument("--all", action="store_true", help="every access site, not only the first ones")
+    parser.add_argument("--compile", action="store_true", help="what nvcc makes of it too; needs no GPU")
     add_lowering_arguments(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="of the report (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the report (default: stdout)")
@@ -50,7 +56,17 @@ def run(args: argparse.Namespace) -> int:
     settings = with_inputs(lowering.settings(config), request)
     chosen = selections(args.cases, config, lowering.for_kernel_files)
     target = outputs(args.format, args.output, FORMATS)
-    found: list[tuple[Run, str, KernelCost]] = []
+    compiler = find_compiler() if args.compile else None
+    kept = open_cache(settings.cache)
+
+    def compiled(done: Lowered, cost: KernelCost) -> CompiledCost | None:
+        if compiler is None or done.snapshot is None:
+            return None
+        bench = bench_of(kept, compiler, resolve(done.run.toolchain, settings.requirements))
+        made = bench.compiled(done.snapshot, done.hash)
+        return compiled_cost(compiler.version, made, cost, done.run.target) if made is not None else None
+
+    found: list[Costed] = []
     sources: dict[str, list[str]] = {}
     failures: list[str] = []
     for done in chain(saved(chosen), lowered([s for s in chosen if not s.is_snapshot], settings)):
@@ -61,11 +77,12 @@ def run(args: argparse.Namespace) -> int:
         snapshot = read_snapshot(done.snapshot)
         try:
             own = on_own_inputs(done, snapshot, request)
-            found.append((done.run, own.inputs, cost_of(snapshot, own)))
+            cost = cost_of(snapshot, own)
+            found.append(Costed(done.run, own.inputs, cost, compiled(done, cost)))
             sources[done.run.file] = lines_of(snapshot.file)
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
-    code = exit_code(found=any(not cost.resident for *_, cost in found), unchecked=bool(failures))
+    code = exit_code(found=any(not one.cost.resident for one in found), unchecked=bool(failures))
     target.write(
         "cost",
         {
@@ -80,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _write_text(file: TextIO, found: Sequence[tuple[Run, str, KernelCost]], *, everything: bool) -> None:
-    for run_of, inputs, cost in found:
-        cost_text.write(console(file), run_of, inputs, cost, everything=everything)
+def _write_text(file: TextIO, found: Sequence[Costed], *, everything: bool) -> None:
+    for one in found:
+        cost_text.write(console(file), one, everything=everything)
 
 
 def _blocks(text: str) -> int:

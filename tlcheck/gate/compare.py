@@ -21,6 +21,7 @@ from tlcheck.targets.lookup import target
 from tlcheck.worker.protocol import Failure
 
 _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so many seconds: less is noise
+_COMPILING = 5.0  # seconds that nvcc takes longer: on a busy machine less is noise
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _ATOMIC = ("atomic", "atomic count")
 _UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
@@ -224,6 +225,10 @@ def compile_outcomes(before: CompiledCuda | None, after: CompiledCuda | None, li
         klass, more = ("slower-risk", "more") if after.spills > before.spills else ("changed", "fewer")
         words = f"ptxas: {before.spills} -> {after.spills} bytes of spills in a thread"
         yield Outcome(klass, "spills", "", f"{more} spills", words, line=line)
+    if before.seconds and after.seconds >= before.seconds * _SLOWER and after.seconds - before.seconds >= _COMPILING:
+        times = after.seconds / before.seconds
+        words = f"nvcc takes {times:.1f} times as long: {before.seconds:.1f} s -> {after.seconds:.1f} s"
+        yield Outcome("slower-risk", "compile time", "", "nvcc takes much longer", words, line=line)
     yield from _amount("ptxas registers", before.registers, after.registers, line)
     yield from _amount("ptxas shared memory", before.shared, after.shared, line)
 

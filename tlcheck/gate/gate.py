@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck import exits
-from tlcheck.cache.store import Cache, open_cache
+from tlcheck.cache.store import open_cache
 from tlcheck.cost.compare import USUAL, Threshold
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.device_run import DeviceRun, Wanted, run_both
-from tlcheck.gate.nvcc import Compiler, hash_of_headers, headers_of
+from tlcheck.gate.nvcc import Compiler
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, LoweredSide, accepted, unused
 from tlcheck.gate.pairing import remarks
-from tlcheck.gate.sides import Bench, sides
+from tlcheck.gate.sides import bench_of, sides
 from tlcheck.gate.source_outcomes import compare_sources
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings, Watcher
@@ -117,7 +117,7 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     toolchains = [resolve(name, settings.requirements) for name in (plan.before, plan.after)]
     one = _is_same(*toolchains)
     kept = open_cache(settings.cache)  # verdicts and facts of equal snapshots are the same in any case
-    benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
+    benches = [bench_of(kept, plan.compiler, toolchain) for toolchain in toolchains]
     # By what cases expect; what the project accepts of a gate are differences.
     policy, anew = Policy(execute=plan.execute), replace(settings, cache=settings.cache and not one)
     with checking(anew, policy, folder, watcher, kept) as checks:
@@ -151,13 +151,6 @@ def _run(
     ran, device = run_both(cases, toolchains, wanted, folder, watcher)
     shown = iter(ran)
     return [pair if pair.captured else next(shown) for pair in pairs], device
-
-
-def _bench(kept: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Bench:
-    if compiler is None:
-        return Bench(kept)
-    headers = headers_of(toolchain)
-    return Bench(kept, compiler, headers, hash_of_headers(headers))
 
 
 def _require(selections: Sequence[Selection]) -> None:

@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.gate.sass import find_disassembler, opcodes
 from tlcheck.targets.lookup import target
 from tlcheck.targets.nvidia import compiled_as
 from tlcheck.toolchain.resolve import Toolchain
@@ -24,27 +26,36 @@ _PLACE = "-DPLACE=0"  # stands in a snapshot's source for what differs from proc
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_STACK = re.compile(r"(\d+) bytes stack frame")
 _TIMEOUT = 600
-_PACKAGES = "nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl"
+_PACKAGES = "tlcheck[nvcc]"
 _HEADERS = ("src", "3rdparty/cutlass/include", "3rdparty/cutlass/tools/util/include")
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledCuda:
-    """What ptxas reports of one kernel, per thread in registers and bytes; shared: static bytes. error: of nvcc."""
+    """What nvcc makes of one kernel.
+
+    registers: of a thread. spills, stack: bytes of a thread. shared: static bytes of a block. error: of nvcc. seconds:
+    that it took when it was compiled. opcodes: how often each stands in the machine code; empty without nvdisasm.
+    """
 
     registers: int = 0
     spills: int = 0
     shared: int = 0
     error: str = ""
+    stack: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    opcodes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """An nvcc. version: its release, such as `13.0`."""
+    """An nvcc. version: its release, such as `13.0`. disassembler: an nvdisasm, if there is one."""
 
     nvcc: Path
     version: str
+    disassembler: Path | None = None
 
     def compile(self, source: str, arch: str, includes: tuple[Path, ...], *, fast_math: bool = False) -> CompiledCuda:
         """Compile one kernel's source."""
@@ -53,11 +64,15 @@ class Compiler:
             file.write_text(source, encoding="utf-8")
             command = [str(self.nvcc), *_FLAGS, _PLACE, f"-arch={compiled_as(target(arch))}", "-o", f"{folder}/out"]
             command += ["--use_fast_math"] * fast_math + [f"-I{path}" for path in includes] + [str(file)]
+            began = time.monotonic()
             try:
                 done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
             except subprocess.TimeoutExpired:
                 return CompiledCuda(error=f"nvcc did not end in {_TIMEOUT} s")
-        return _read(done.returncode, f"{done.stdout}{done.stderr}", folder)
+            seconds = round(time.monotonic() - began, 1)
+            found = _read(done.returncode, f"{done.stdout}{done.stderr}", folder)
+            known = opcodes(self.disassembler, Path(folder, "out")) if self.disassembler and not found.error else {}
+        return found if found.error else replace(found, seconds=seconds, opcodes=known)
 
 
 def find_compiler() -> Compiler:
@@ -66,7 +81,7 @@ def find_compiler() -> Compiler:
         if nvcc.is_file() and os.access(nvcc, os.X_OK):
             done = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False)
             if found := re.search(r"release ([\d.]+)", done.stdout):
-                return Compiler(nvcc, found[1])
+                return Compiler(nvcc, found[1], find_disassembler(nvcc))
     raise UsageError(f"--compile needs nvcc: set CUDA_HOME, put it on PATH, or `pip install {_PACKAGES}`")
 
 
@@ -114,4 +129,5 @@ def _read(code: int, output: str, folder: str) -> CompiledCuda:
     registers = max((int(n) for n in _REGISTERS.findall(output)), default=0)
     shared = max((int(n) for n in _SHARED.findall(output)), default=0)
     spills = sum(int(a) + int(b) for a, b in _SPILLS.findall(output))
-    return CompiledCuda(registers, spills, shared)
+    stack = max((int(n) for n in _STACK.findall(output)), default=0)
+    return CompiledCuda(registers, spills, shared, stack=stack)

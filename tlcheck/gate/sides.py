@@ -12,7 +12,7 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.facts import Facts
-from tlcheck.gate.nvcc import CompiledCuda, Compiler
+from tlcheck.gate.nvcc import CompiledCuda, Compiler, hash_of_headers, headers_of
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
@@ -20,6 +20,7 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.checking import Checks
 from tlcheck.verdicts.results import Result, internal_failure
 
@@ -65,7 +66,10 @@ class Bench:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
         if self.compiler is None:
             return None
-        key = key_of(digest, self.compiler.version, self.content, code_of("gate/nvcc.py", "targets"))
+        has_opcodes = "opcodes" if self.compiler.disassembler is not None else ""
+        key = key_of(
+            digest, self.compiler.version, has_opcodes, self.content, code_of("gate/nvcc.py", "gate/sass.py", "targets")
+        )
         known = self.cache.get("compiled", key)
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)
@@ -86,6 +90,14 @@ class Bench:
         read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, msgspec.json.encode(read))
         return read
+
+
+def bench_of(cache: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Bench:
+    """The bench for kernels of a toolchain, with its headers where something is to be compiled."""
+    if compiler is None:
+        return Bench(cache)
+    headers = headers_of(toolchain)
+    return Bench(cache, compiler, headers, hash_of_headers(headers))
 
 
 def _decoded(file: Path) -> Snapshot:

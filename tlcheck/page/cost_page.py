@@ -7,11 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tlcheck.cost.model import KernelCost, SiteCost
-from tlcheck.lower.runs import Run
+from tlcheck.gate.compiled_cost import Costed
 from tlcheck.page.html import document
 from tlcheck.page.model import BAD, GOOD
 from tlcheck.page.pack import embedded
-from tlcheck.report.cost_text import access_in_words, counts_in_words, scope_in_words, summary_in_words
+from tlcheck.report.cost_text import (
+    access_in_words,
+    compiled_in_words,
+    counts_in_words,
+    scope_in_words,
+    summary_in_words,
+)
 from tlcheck.verdicts.words import plural
 
 _STYLES = ("page.css", "cost.css")
@@ -19,19 +25,24 @@ _SCRIPTS = ("dom.js", "frame.js", "cost.js")
 _AROUND = 2  # lines before the first line that costs, and behind the last one
 
 
-def cost_page(found: Sequence[tuple[Run, str, KernelCost]], sources: Mapping[str, Sequence[str]]) -> str:
+def cost_page(found: Sequence[Costed], sources: Mapping[str, Sequence[str]]) -> str:
     """The page as one HTML file. sources: the lines of each file that runs name."""
-    costly = sum(any(site.limit for site in cost.sites) for *_, cost in found)
+    costly = sum(any(site.limit for site in one.cost.sites) for one in found)
     verdict = f"{plural(len(found), 'kernel')}, {costly} with something to gain"
-    tone = BAD if any(not cost.resident for *_, cost in found) else GOOD
-    data = {"kernels": [_kernel(run, inputs, cost, sources.get(run.file, ())) for run, inputs, cost in found]}
+    tone = BAD if any(not one.cost.resident for one in found) else GOOD
+    data = {"kernels": [_kernel(one, sources.get(one.run.file, ())) for one in found]}
     return document("tlcheck cost", verdict, tone, _BODY, embedded(data), _STYLES, _SCRIPTS)
 
 
-def _kernel(run: Run, inputs: str, cost: KernelCost, lines: Sequence[str]) -> dict[str, Any]:
+def _kernel(one: Costed, lines: Sequence[str]) -> dict[str, Any]:
+    run, cost = one.run, one.cost
     return {
         "title": f"{run.case} {run.target} {run.tilelang}",
-        "summary": [f"{scope_in_words(cost)}, {inputs} inputs", *summary_in_words(cost)],
+        "summary": [
+            f"{scope_in_words(cost)}, {one.inputs} inputs",
+            *summary_in_words(cost),
+            *compiled_in_words(one.compiled),
+        ],
         "rows": list(_rows(cost, lines)),
     }
 

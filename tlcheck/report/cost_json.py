@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tlcheck import __version__
 from tlcheck.cost.model import KernelCost
-from tlcheck.lower.runs import Run
+from tlcheck.gate.compiled_cost import CompiledCost, Costed
 from tlcheck.report.check_json import as_json
 
 SCHEMA = 1
@@ -15,13 +15,17 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class CostRun:
-    """One case for one target. inputs: what it was executed on: `the case's` or `random` ones."""
+    """One case for one target.
+
+    inputs: what it was executed on: `the case's` or `random` ones. compiled: by nvcc, null without `--compile`.
+    """
 
     case: str
     target: str
     versions: Mapping[str, str]
     inputs: str
     cost: KernelCost
+    compiled: CompiledCost | None
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class CostReport:
     failures: tuple[str, ...]
 
 
-def render_json(found: Sequence[tuple[Run, str, KernelCost]], failures: Sequence[str], exit_code: int) -> str:
+def render_json(found: Sequence[Costed], failures: Sequence[str], exit_code: int) -> str:
     """The report as JSON."""
-    runs = tuple([CostRun(run.case, run.target, dict(run.versions), inputs, cost) for run, inputs, cost in found])
+    runs = tuple([CostRun(f.run.case, f.run.target, dict(f.run.versions), f.inputs, f.cost, f.compiled) for f in found])
     return as_json(CostReport(SCHEMA, __version__, exit_code, runs, tuple(failures)))

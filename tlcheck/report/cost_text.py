@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck.cost.model import KernelCost, SiteCost
-from tlcheck.lower.runs import Run
+from tlcheck.gate.compiled_cost import CompiledCost, Costed
 from tlcheck.report.console import OPEN_BOX
 from tlcheck.targets.lookup import target
 from tlcheck.targets.target import Target
@@ -19,13 +19,14 @@ _UNITS = ("", "k", "M", "G", "T")
 _FEW = 20  # sites that are shown unless all are asked for
 
 
-def write(console: Console, run: Run, inputs: str, cost: KernelCost, *, everything: bool) -> None:
+def write(console: Console, costed: Costed, *, everything: bool) -> None:
     """One kernel."""
+    run, inputs, cost = costed.run, costed.inputs, costed.cost
     console.print(
         Text(f"{run.case} {run.target} {run.tilelang}: {scope_in_words(cost)}, {inputs} inputs", "bold"), soft_wrap=True
     )
     refused = unlaunchable(cost, target(run.target))
-    for line in (*([refused] if refused else []), *summary_in_words(cost)):
+    for line in (*([refused] if refused else []), *summary_in_words(cost), *compiled_in_words(costed.compiled)):
         console.print(Text(f"  {line}"), soft_wrap=True, highlight=False)
     shown = cost.sites if everything else cost.sites[:_FEW]
     console.print(_table(shown), soft_wrap=True, highlight=False)
@@ -76,6 +77,23 @@ def summary_in_words(cost: KernelCost) -> Iterator[str]:
     if cost.floors:
         bounds = ", ".join(f"{floor.seconds * 1e6:.3g} us by {floor.unit}" for floor in cost.floors)
         yield f"never faster than, by the published peaks of {cost.part}: {bounds}"
+
+
+def compiled_in_words(compiled: CompiledCost | None) -> Iterator[str]:
+    """Lines about what nvcc made of it; none where it was not asked."""
+    if compiled is None:
+        return
+    if compiled.error:
+        yield f"nvcc {compiled.nvcc} refuses it: {compiled.error}"
+        return
+    spills = f"{compiled.spills:,} bytes of spills" if compiled.spills else "no spills"
+    yield (
+        f"nvcc {compiled.nvcc}, in {compiled.seconds:.1f} s: {compiled.registers} registers of a thread, {spills};"
+        f" at most {plural(compiled.resident, 'block')} on a multiprocessor, by {compiled.limiter}"
+    )
+    if compiled.instructions:
+        counts = ", ".join(f"{count} {name}" for name, count in compiled.instructions.items())
+        yield f"instructions in its text: {counts}"
 
 
 def _table(sites: tuple[SiteCost, ...]) -> Table:

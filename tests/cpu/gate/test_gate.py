@@ -15,7 +15,7 @@ from tests.cpu.checking import SAVED, StandInWorker, declared, put_in_place
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.facts import Facts
-from tlcheck.gate import gate
+from tlcheck.gate import sides
 from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
@@ -229,7 +229,7 @@ def test_cuda_that_no_longer_compiles_is_broken(
     )
     nvcc.chmod(0o755)
     monkeypatch.setenv("CUDA_HOME", str(nvcc.parents[1]))
-    monkeypatch.setattr(gate, "headers_of", lambda toolchain: ())
+    monkeypatch.setattr(sides, "headers_of", lambda toolchain: ())
     workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
     code, report = run(capsys, "--compile", "--fail", "broken")
     assert (code, report["nvcc"]) == (1, "13.0")

@@ -11,6 +11,7 @@ import pytest
 from tests.cpu.checking import SAVED
 from tlcheck.errors import UsageError
 from tlcheck.gate.nvcc import CompiledCuda, Compiler, find_compiler, hash_of_headers, headers_of
+from tlcheck.gate.sass import class_of
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.results import read_snapshot
@@ -63,7 +64,9 @@ def test_it_is_found_where_cuda_says_and_on_the_path(
 
 
 def test_what_ptxas_says_is_read(nvcc: Path, tmp_path: Path) -> None:
-    assert Compiler(nvcc, "13.0").compile("code", "sm_90", (tmp_path,), fast_math=True) == CompiledCuda(168, 40, 1024)
+    assert Compiler(nvcc, "13.0").compile("code", "sm_90", (tmp_path,), fast_math=True) == CompiledCuda(
+        168, 40, 1024, stack=8
+    )
     arguments = (tmp_path / "arguments").read_text().split()
     assert {"-arch=sm_90a", "--use_fast_math", f"-I{tmp_path}", "-DPLACE=0"} <= set(arguments)
     Compiler(nvcc, "13.0").compile("code", "sm_80", ())
@@ -100,3 +103,11 @@ def test_headers_that_change_in_place_are_other_headers(tmp_path: Path) -> None:
     assert before == hash_of_headers((tmp_path / "src",))
     header.write_text("two")
     assert before != hash_of_headers((tmp_path / "src",))
+
+
+def test_opcodes_have_their_class() -> None:
+    names = {"LDS": "shared loads", "LDSM": "matrix loads and stores", "LDGSTS": "asynchronous copies", "LDL": "spills"}
+    names |= {"LDG": "global loads", "LD": "global loads", "HGMMA": "tensor cores", "UTCHMMA": "tensor cores"}
+    names |= {"REDG": "atomics", "RED": "atomics", "REDUX": "shuffles and votes", "SYNCS": "waits and barriers"}
+    names |= {"LDC": "integers, addresses and moves", "F2FP": "conversions", "FSETP": "floating point"}
+    assert {opcode: class_of(opcode) for opcode in names} == names

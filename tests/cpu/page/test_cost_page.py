@@ -10,6 +10,7 @@ import pytest
 from tests.cpu.checking import make_run
 from tests.cpu.cost.kernels import cost, line_of
 from tests.cpu.page.conftest import Opened
+from tlcheck.gate.compiled_cost import Costed
 from tlcheck.page.cost_page import cost_page
 
 pytestmark = pytest.mark.xdist_group("browser")  # one of them
@@ -20,7 +21,7 @@ SOURCE = Path(__file__).parents[2] / "fixtures" / "cost.py"
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = replace(make_run("0.1.15"), name="product_linear", target="sm_80", file="cost.py")
     path = tmp_path_factory.mktemp("cost") / "cost.html"
-    found = [(run, "random", cost("product_linear"))]
+    found = [Costed(run, "random", cost("product_linear"))]
     path.write_text(cost_page(found, {"cost.py": SOURCE.read_text().splitlines()}))
     return path
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cpu.checking import make_run
 from tests.cpu.cost.kernels import cost, line_of
 from tlcheck.cost.model import KernelCost
+from tlcheck.gate.compiled_cost import Costed
 from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
 
@@ -25,7 +26,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def printed(found: KernelCost, *, everything: bool = False) -> str:
     file = io.StringIO()
-    cost_text.write(console(file), RUN, "random", found, everything=everything)
+    cost_text.write(console(file), Costed(RUN, "random", found), everything=everything)
     return file.getvalue()
 
 
@@ -57,7 +58,7 @@ def test_blocks_that_stand_for_others_are_told() -> None:
 
 
 def test_the_report_for_programs_has_all_of_it() -> None:
-    report = json.loads(cost_json.render_json([(RUN, "random", cost("apart"))], ["x: no"], 3))
+    report = json.loads(cost_json.render_json([Costed(RUN, "random", cost("apart"))], ["x: no"], 3))
     (run,) = report["runs"]
     assert (run["case"], run["target"], run["inputs"]) == (RUN.case, "sm_80", "random")
     assert (report["failures"], report["exit_code"]) == (["x: no"], 3)
