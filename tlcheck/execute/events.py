@@ -269,6 +269,9 @@ class Observer:
         there, which is the second.
         """
 
+    def absent_read(self, mask: Mask) -> None:
+        """In a shuffle these threads read others that take no part, which is undefined (PTX 9.7.9.6, shfl.sync)."""
+
     # ---- arithmetic
 
     def computed(self, stmt: Stmt, frame: Frame) -> None:

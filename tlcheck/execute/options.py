@@ -9,6 +9,8 @@ from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.targets.lookup import TARGETS, USUAL
 from tlcheck.targets.target import Target
 
+ABSENT = -1  # as the number of an allocation
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -30,7 +32,8 @@ class Options:
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
-    cleared: the allocations of a block that begin as zeros, by number; None for all.
+    cleared: the allocations of a block that begin as zeros, by number; None for all. ABSENT: what a shuffle reads of
+    lanes that take no part.
     partial: T.sync_threads in a branch counts the threads that take it.
     """
 

@@ -10,6 +10,7 @@ from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import (
+    ABSENT_LANE,
     BARRIER,
     BOUNDS,
     PROMISE,
@@ -63,6 +64,7 @@ _ADVICE = {
     STRAY: "guard it with `if`, or give what is read out of bounds with T.if_then_else",
     UNWRITTEN: "a grid of T.ceildiv(size, tile) blocks, or zeros in the tensor before the kernel runs",
     UNCOMMITTED: "T.ptx_commit_group() between the copies and the wait",
+    ABSENT_LANE: "move the shuffle out of the branch, or use its value only where the lane that it reads takes part",
     WAIT: "let as many threads arrive as the mbarrier is made for, and wait for the parity of the phase that they end",
 }
 _ORDERING = {"a barrier": "tl.ThreadSync", "fence.proxy.async": "tl.InjectFenceProxy"}  # the passes that put them in
@@ -149,7 +151,7 @@ class _Claims:
         witness = Accesses(fault.index, first, second)
         stmt = (fault.first if fault.second is None else fault.second).origin.stmt
         at = fault.line or (0 if stmt is None else nearest_line(self._source, stmt))
-        problem = WAIT if fault.problem == UNCOMMITTED else fault.problem
+        problem = {UNCOMMITTED: WAIT, ABSENT_LANE: UNSET}.get(fault.problem, fault.problem)
         finding = self._finding(problem, fault.what, name, witness, stmt)
         finding = replace(finding, checkpoint=SOURCE, excerpt=None, blame="author", pass_config="")
         finding = replace(finding, advice=_ADVICE[fault.problem])

@@ -20,6 +20,7 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
+from tlcheck.execute.options import ABSENT
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
@@ -31,7 +32,7 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
-STRAY, UNWRITTEN = "source-stray", "source-unwritten"
+STRAY, UNWRITTEN, ABSENT_LANE = "source-stray", "source-unwritten", "source-absent-lane"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case"
 _BLOCK = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 _MOST_COUNTED = 1 << 20  # repetitions of a statement whose conditions are looked at
@@ -181,7 +182,7 @@ class Faults:
         how much of the output does, in words.
         """
         flow = _Flow(self._function, output)
-        among = [read for read in reads if read.uid in flow.buffers]
+        among = [read for read in reads if read.uid in flow.buffers or read.uid == ABSENT]
         steered = [s for s in flow.writers if not self._steering.is_fixed(s) and not _adds(s)]
         certain = [read for read in among if self._given or (not steered and self._steering.is_fixed(read.stmt))]
         read = next(iter(certain or among), None)
@@ -190,10 +191,14 @@ class Faults:
         line = 0 if read.stmt is None else read.stmt.line
         index = self._index(self._buffers.get(read.buffer), (read.element,))
         what = f"nothing has set {read.buffer}, which is read here: {share} {self._name(output)} depend on it"
-        element = f"{read.buffer}[{', '.join(map(str, index))}]"
-        act = self._made(f"read of {element}, which nothing has set", read.block, read.lane, read.stmt)
+        element = f"read of {read.buffer}[{', '.join(map(str, index))}], which nothing has set"
+        if read.uid == ABSENT:
+            index, element = (), "shuffle from a lane that takes no part"
+            what = f"the shuffle reads lanes that take no part: {share} {self._name(output)} depend on it"
+        act = self._made(element, read.block, read.lane, read.stmt)
         why, reasons = "" if certain else _ON_DRAWN, frozenset((reason,) if reason else ())
-        return Fault(UNSET, read.buffer, line, what, index, act, None, why, reasons, (output,))
+        problem = ABSENT_LANE if read.uid == ABSENT else UNSET
+        return Fault(problem, read.buffer, line, what, index, act, None, why, reasons, (output,))
 
     def with_outputs(self, fault: Fault, reasons: Mapping[str, str]) -> Fault:
         """The fault, which explains outputs that its buffer flows into as well. reasons: why these are undecided."""

@@ -1,4 +1,7 @@
-"""Reads of a block's memory that nothing has set: registers, fragments and shared memory of the source."""
+"""Reads of a block's memory that nothing has set: registers, fragments and shared memory of the source.
+
+A shuffle that reads a thread that takes no part counts as such a read, of ABSENT.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedElements
 from tlcheck.execute.observe.watch import offset_of
+from tlcheck.execute.options import ABSENT
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -54,6 +58,14 @@ class Uninitialized(Observer):
     ) -> None:
         """Active threads read elements."""
         self._read(place, position, mask, tile=False)
+
+    def absent_read(self, mask: Mask) -> None:
+        """Threads read others that take no part in a shuffle."""
+        stmt = self._machine.state.at
+        if mask.any() and (ABSENT, id(stmt)) not in self.found:
+            world, lane = (int(n) for n in np.argwhere(mask)[0])
+            block = self._machine.worlds[world].block
+            self.found[ABSENT, id(stmt)] = UnsetRead("a shuffled value", ABSENT, 0, block, lane, stmt)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements."""

@@ -4,8 +4,8 @@ Registers, fragments and shared memory hold no zeros when a block begins. The so
 has set it, and elements of an output depend on it.
 
 The witness names the first read. An output that no statement writes, and the contents of tensors that the caller
-passes, are not meant. Where numbers that tlcheck drew decide what is set or read, it is undecided: declare `inputs` in
-the case.
+passes, are not meant. A shuffle that reads a lane that takes no part has no value either (PTX, `shfl.sync`). Where
+numbers that tlcheck drew decide what is set or read, it is undecided: declare `inputs` in the case.
 
 Bad: `T.gemm` adds to `C_local`, which nothing has set.
 

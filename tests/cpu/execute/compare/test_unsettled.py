@@ -92,3 +92,20 @@ def test_the_value_of_an_atomic_that_returns_none(operation: str) -> None:
     value = Expr("call", "int32", (load(n, 0), number(3)), name)
     said = ("undecided", f"the value of {name}, which returns none")
     assert set(_outcomes(kernel, Store(o, (number(0),), value))) == {said}
+
+
+@pytest.mark.parametrize(("distance", "used", "told"), [(8, True, False), (16, False, False), (16, True, True)])
+def test_a_shuffled_value_that_is_undefined_is_told_where_an_output_has_it(
+    distance: int, used: bool, told: bool
+) -> None:
+    """The first half of a warp shuffles, within itself or with the other half, which takes no part."""
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    register = kernel.tile("r", "float32", (1,), "local")
+    mask, own = Expr("int", "uint32", (), 0xFFFFFFFF), load(a, kernel.tx)
+    shuffled = Expr("call", "float32", (mask, own, number(distance), number(32)), "shfl_xor_sync")
+    some = _where(kernel, 16, Store(register, (number(0),), shuffled))
+    body = (Store(register, (number(0),), own), some, Store(b, (kernel.tx,), load(register, 0) if used else own))
+    faults = execute(kernel.snapshot(body, body)).faults
+    assert [fault.problem for fault in faults] == (["source-absent-lane"] if told else [])
+    assert all("16 of 32 elements of B" in fault.what for fault in faults)

@@ -1,6 +1,6 @@
 """Exchange of values within a warp: shfl.sync, vote.sync, match.sync, activemask (PTX 9.7.9.6, 9.7.13.11 to .13).
 
-Warps are neighbouring threads. A value that comes from a thread that does not take part is poison.
+Warps are neighbouring threads. A value that comes from a thread that does not take part is undefined: poison.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.execute.ops.thread.sync import meet
+from tlcheck.execute.options import ABSENT
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Expr
@@ -33,7 +34,10 @@ def from_lanes(value: Value, source: Array, frame: Frame, program: KernelProgram
     if frame.active is not None or source.max() >= frame.lanes:
         taking_part = np.take_along_axis(frame.mask(), index, axis=-1) & (source < frame.lanes)
         if not taking_part.all():
-            unknown = nothing_in(kind, program.state.chances)
+            program.observers.absent_read(frame.mask() & ~taking_part)
+            cleared = program.options.cleared
+            known = cleared is None or ABSENT in cleared
+            unknown = np.zeros(1, kind.array) if known else nothing_in(kind, program.state.chances)
             found = np.where(taking_part, found, unknown)
     return found
 
