@@ -30,7 +30,7 @@ class Decisions:
         return (
             f"{pending.key}: not accepted, it is refuted:{findings}\n"
             f"    to accept it all the same, accept {rules} by name with a reason: [[accept]] with id and case = "
-            f'"{pending.key.case}" in {ACCEPTANCE} (see docs/check.md)'
+            f'"{pending.key.case}" in {ACCEPTANCE} (see docs/accept.md)'
         )
 
     def accept(self, pending: Pending, reason: str) -> None:

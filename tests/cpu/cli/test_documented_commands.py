@@ -40,6 +40,13 @@ def test_the_index_names_every_page() -> None:
     assert [page.name for page in DOCS if page.name != "README.md" and f"({page.name})" not in index] == []
 
 
+def test_pages_are_short() -> None:
+    """Two screens of a book at most; what is made from code is as long as it is."""
+    made = {"findings.md", "reasons.md"}
+    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in DOCS if page.name not in made}
+    assert {name: count for name, count in words.items() if count > 1600} == {}
+
+
 def test_the_readme_knows_the_releases() -> None:
     oldest, *_, newest = RELEASES
     assert f"TileLang from {oldest} to {newest}" in (ROOT / "README.md").read_text(encoding="utf-8")
