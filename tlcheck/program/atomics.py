@@ -118,10 +118,8 @@ def atomics(
     return FoundAtomics(tuple(sites), tuple(unread), tuple(plain))
 
 
-def may_order(found: FoundAtomics) -> bool:
-    """Whether blocks may come in the order of some atomics: of tensors, with one that releases what its thread has
-    written and one that acquires it, which may be the same.
-    """
+def have_both_orders(found: FoundAtomics) -> bool:
+    """Whether some atomics of tensors release what their thread has written and some acquire that, or the same do."""
     every: list[Site | PlainAtomic] = [*found.sites, *found.plain]
     named = [a.order or 0 for a in every if a.target is not None and a.target.buffer.scope == "global"]
     return any(order in RELEASING for order in named) and any(order in ACQUIRING for order in named)

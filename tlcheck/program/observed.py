@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from tlcheck.program.atomics import atomics, have_both_orders
+from tlcheck.program.walk import walk
 from tlcheck.signatures.atomics import ATOMICS, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.fences import THREAD_FENCES
@@ -24,9 +26,17 @@ def may_release(function: Function) -> bool:
 
 
 @lru_cache(maxsize=16)
+def may_order(function: Function) -> bool:
+    """Whether atomics may order blocks: of tensors, with one that releases and one that acquires, or with a fence."""
+    fenced = any(name_of_call(e) in THREAD_FENCES for s in statements(function.body) for e in postorder(expressions(s)))
+    return fenced or have_both_orders(atomics(walk(function)))
+
+
+@lru_cache(maxsize=16)
 def counters(function: Function) -> frozenset[str]:
     """The tensors of integers that tell threads how far others have come: their kernel expects zeros in them."""
-    addresses = [arguments_of_call(e)[0] for e in _used(function)] if may_release(function) else []
+    used = _used(function) if may_release(function) else _used(function, indices=False)
+    addresses = [arguments_of_call(e)[0] for e in used]
     named = set(_named(addresses))
     return frozenset(str(b.data.value) for b in function.buffers if b.data.uid in named and "int" in b.dtype)
 
@@ -39,10 +49,10 @@ def deciding(function: Function) -> frozenset[Stmt]:
 
 
 @lru_cache(maxsize=16)
-def _used(function: Function) -> frozenset[Expr]:
-    """The atomics whose value does."""
+def _used(function: Function, indices: bool = True) -> frozenset[Expr]:
+    """The atomics whose value does. indices: also those that only decide which element is accessed."""
     every = list(statements(function.body))
-    roots = [e for stmt in every for e in _decisive(stmt)]
+    roots = [e for stmt in every for e in (_decisive(stmt) if indices else _conditions(stmt))]
     known: set[int] = set()
     while len(known) < len(known := known | set(_named(roots))):
         roots += [value for stmt in every for uid, value in _assigned(stmt) if uid in known]
@@ -51,8 +61,7 @@ def _used(function: Function) -> frozenset[Expr]:
 
 def _decisive(stmt: Stmt) -> Iterator[Expr]:
     """The expressions of a statement that decide what runs or which elements are accessed."""
-    if isinstance(stmt, (If, While, For, Assert)):
-        yield from expressions(stmt)
+    yield from _conditions(stmt)
     if isinstance(stmt, Store):
         yield from stmt.indices
         yield from () if stmt.predicate is None else (stmt.predicate,)
@@ -61,6 +70,11 @@ def _decisive(stmt: Stmt) -> Iterator[Expr]:
             yield from e.args
         elif e.op == "select" or name_of_call(e) == "if_then_else":
             yield e.args[0]
+
+
+def _conditions(stmt: Stmt) -> tuple[Expr, ...]:
+    """Those that decide what runs."""
+    return expressions(stmt) if isinstance(stmt, (If, While, For, Assert)) else ()
 
 
 def _named(roots: Iterable[Expr]) -> Iterator[int]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +35,9 @@ from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
-from tlcheck.program.atomics import atomics, may_order
-from tlcheck.program.walk import walk
+from tlcheck.program.observed import may_order
 from tlcheck.reasons import ATOMICS_ORDER, UNSAID, Reason
-from tlcheck.snapshot.ir import Function, Stmt
+from tlcheck.snapshot.ir import Stmt
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -76,7 +74,7 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
         if contest is not None:
             contested.append((race, contest))
             ordered[name] = contest.words("it" if contest.atomics else race.buffer)
-        elif race.across and ordering:
+        elif race.across and ordering and not race.sure:
             ordered[name] = Reason(ATOMICS_ORDER, "blocks access it that atomics may order")
         else:
             races.append(race)
@@ -91,12 +89,6 @@ def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[
     """
     found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
     return next(found, UNSAID)
-
-
-@lru_cache(maxsize=16)
-def _ordering(function: Function) -> bool:
-    """Whether atomics of a kernel may order its blocks."""
-    return may_order(atomics(walk(function)))
 
 
 class _Last:
@@ -231,7 +223,9 @@ class Author(HappensBefore):
 
     def _contest(self, who: str, clash: Clash) -> Contest:
         wait = self.uncommitted if who == EARLY else None
-        return Contest(who, clash.line, who == "blocks" and _ordering(self.machine.function), clash, wait)
+        return Contest(
+            who, clash.line, who == "blocks" and not clash.sure and may_order(self.machine.function), clash, wait
+        )
 
     def contest(self, race: Race) -> Contest | None:
         """What races in the source where the lowered kernel does; None if nothing does."""
@@ -461,7 +455,8 @@ class Author(HappensBefore):
                         first = self._by(int(last.event[cell]), int(last.lane[cell]), int(last.world[cell]))
                         second = self._by(event, int(touched.thread[at]), int(touched.world[at]))
                         clash = self._clash(place, cell, first, second)
-                        lines[self._name(place)] = replace(clash, own=not sure.any())
+                        surely = lines is self.blocks and self._is_surely_unordered(last, cell, int(touched.world[at]))
+                        lines[self._name(place)] = replace(clash, own=not sure.any(), sure=surely)
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch, self._part if threads else 0)
@@ -483,6 +478,12 @@ class Author(HappensBefore):
         tick = np.array([made[3] for made in self._made])[last.event[cell]]
         over[at] = releases.over((touched.world[at], by), (last.world[cell], before), tick)
         return over
+
+    def _is_surely_unordered(self, last: _Last, cell: int, world: int) -> bool:
+        """Whether no atomic or fence may have ordered another block's last access before one of this world."""
+        lane, known = int(last.lane[cell]), self.releases
+        tick = self._made[int(last.event[cell])][3]
+        return known is not None and known.exact and not known.is_open(world, (int(last.world[cell]), lane), tick)
 
     def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
         """Which of them a lane reads that it has written itself, with others that wrote the same; None for none."""

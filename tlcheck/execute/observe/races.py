@@ -32,7 +32,7 @@ class Race:
     """Two accesses of one element of a buffer that nothing orders. missing: what would have to stand between them.
 
     parameter: the name of the tensor's parameter, empty for shared memory. index: of the element, in the buffer's shape
-    where that is known.
+    where that is known. sure: all that may order blocks was followed.
     """
 
     buffer: str
@@ -41,6 +41,7 @@ class Race:
     first: Access
     second: Access
     missing: str
+    sure: bool = False
 
     @property
     def across(self) -> bool:
@@ -54,7 +55,7 @@ class Clash:
 
     line: of the second one, 0 where it is not known. index: the element's place in its memory. first: None for what is
     under way, as an asynchronous copy. An iteration of T.Parallel is in an access's kind, and no thread. own: the
-    second one reads what it has written itself, as others have: it may be no race.
+    second one reads what it has written itself, as others have: it may be no race. sure: as for a `Race`.
     """
 
     line: int
@@ -62,13 +63,14 @@ class Clash:
     first: Access | None
     second: Access
     own: bool = False
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
     """A race in the source, which is the author's own: who race, and the source line (0: unknown).
 
-    atomics: it is none if atomics of the author's order the blocks, which is not followed. clash: both accesses. wait:
+    atomics: it is none if atomics of the author's order the blocks, which may be. clash: both accesses. wait:
     of an access to what a copy is about to write, the wait that was to cover the copy and does not.
     """
 

@@ -312,13 +312,22 @@ class Watch(HappensBefore):
         if thread == MANY and not is_write:
             thread = SEVERAL - row
         first_world = world if last.world is None else int(last.world[row, cell])
-        first = first_world, thread, int(last.event[row, cell])
-        self._report(access.place, cell, first, (world, int(cells.thread[at]), access.event), missing)
+        first, begun = (first_world, thread, int(last.event[row, cell])), self._events[int(last.event[row, cell])]
+        known = self.releases
+        sure = known is not None and known.exact and not known.is_open(world, (first_world, thread), begun.tick)
+        sure &= begun.proxy == "generic"
+        self._report(access.place, cell, first, (world, int(cells.thread[at]), access.event), missing, sure)
 
     def _report(
-        self, place: Place, cell: int, one: tuple[int, int, int], other: tuple[int, int, int], missing: str
+        self,
+        place: Place,
+        cell: int,
+        one: tuple[int, int, int],
+        other: tuple[int, int, int],
+        missing: str,
+        sure: bool = False,
     ) -> None:
-        """Note a race of two accesses, each given as world, thread and the number of the event."""
+        """Note a race of two accesses, each given as world, thread and the number of the event. sure: see `Race`."""
         first, second = self._events[one[2]], self._events[other[2]]
         key = place.root, id(first.origin.stmt), first.kind, id(second.origin.stmt), second.kind, missing
         if key in self.races:
@@ -329,7 +338,7 @@ class Watch(HappensBefore):
         )
         missing = missing or (_COPY if first.proxy == "async" else "a barrier")
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
-        self.races[key] = Race(place.name, parameter, index, before, after, missing)
+        self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
 
 
 def index_of(place: Place, cell: int) -> tuple[int, ...]:

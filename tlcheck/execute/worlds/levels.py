@@ -42,6 +42,7 @@ from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
 from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
+from tlcheck.program.observed import counters, may_order
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -50,6 +51,7 @@ from tlcheck.targets.lookup import TARGETS
 
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
+_MOST_IN_ORDER = 64  # blocks that all run where atomics may order or count them
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
@@ -167,6 +169,9 @@ class BothLevels:
 
     def _chosen(self) -> Sequence[blocks.Block]:
         asked = ALL if self.meet else self.request.blocks
+        counted = may_order(self.source) or counters(self.source)
+        if isinstance(asked, int) and counted and prod(self.extents) <= _MOST_IN_ORDER:
+            asked = max(asked, prod(self.extents))  # the last block to come is one of all
         if not isinstance(asked, int):
             # a block that only an earlier kernel has is executed there in any case
             earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]

@@ -79,6 +79,13 @@ def test_what_is_no_pattern_orders_nothing(pattern: str) -> None:
     assert [(race.buffer, race.second.kind) for race, _ in UNORDERED[pattern]().contested] == [("G", "read")]
 
 
+@pytest.mark.parametrize(("before", "after", "undecided"), [("__threadfence", "", True), ("", "__threadfence", False)])
+def test_blocks_race_where_nothing_is_released(before: str, after: str, undecided: bool) -> None:
+    """What a fence released may come late to a thread with no fence of its own: most devices are kinder than PTX."""
+    ((_, contest),) = counted(RELAXED, RELAXED, blocks=2, before=before, after=after).contested
+    assert contest.atomics == undecided
+
+
 def test_a_thread_releases_for_others_of_its_warp_only_after_a_barrier() -> None:
     """The first thread releases what its warp wrote, with T.sync_warp before it or without."""
     copy = Copy(32)
