@@ -33,6 +33,7 @@ from tlcheck.verdicts.words import plural
 
 FORMATS = ("text", "json", "markdown", "html")
 _ALL = "all"
+_COST = "cost"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -48,6 +49,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
+    parser.add_argument("--show", choices=(_COST,), help="what each kernel costs with each toolchain, counted, too")
     add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_execution_arguments(parser)
     add_script_arguments(parser)
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     project = one_project(args.cases, lowering.for_kernel_files)
     config, chosen = project.config, project.selections
     settings = lowering.settings(config, scripts_of(args))
-    request = read(ExecutionOptions, args).request(config)
+    request = _with_cost(read(ExecutionOptions, args).request(config), args.show)
     _require_kernel_files(chosen)
     toolchains = _toolchains(args.toolchains)
     require_installed([name for name in toolchains if name in RELEASES], settings.requirements)
@@ -92,11 +94,21 @@ def _toolchains(text: str) -> list[str]:
     return list(dict.fromkeys(name for part in listed for name in part))
 
 
+def _with_cost(request: Request | None, shown: str | None) -> Request | None:
+    """Raises UsageError where nothing is executed that could be counted."""
+    if shown is None:
+        return request
+    if request is None:
+        raise UsageError("--show cost counts what is executed: leave out --quick")
+    return replace(request, cost=True)
+
+
 def _asked(settings: Settings, request: Request | None) -> Mapping[str, str]:
     """What a cell stands for besides its kernel and toolchain."""
     executed = "none" if request is None else f"blocks {request.blocks}, seeds {', '.join(map(str, request.seeds))}"
     given = {"arguments": " ".join(f"{name}={value}" for name, value in settings.args.items())} if settings.args else {}
-    return {"archs": ",".join(settings.arch) or "as declared", "executed": executed, **given}
+    counted = {"shown": _COST} if request is not None and request.cost else {}
+    return {"archs": ",".join(settings.arch) or "as declared", "executed": executed, **given, **counted}
 
 
 def _matrix(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tlcheck.cost.figures import CostFigures, figures_of
 from tlcheck.lower.runs import Run
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
@@ -33,7 +34,7 @@ class Cell:
     file, toolchain: as the user named them. content: hash of the file. name: empty for what is about a whole file: why
     it has no kernel, or a script not all of them. args: build arguments, as Python literals. captured: whether a script
     compiles it. place: among the kernels of its file. counts: claims by verdict. claims: those that are refuted or
-    undecided. failure: why it is broken.
+    undecided. failure: why it is broken. cost: None where it was not asked for, or could not be counted.
     """
 
     file: str
@@ -48,6 +49,7 @@ class Cell:
     counts: Mapping[str, int]
     claims: tuple[Claim, ...] = ()
     failure: Failure | None = None
+    cost: CostFigures | None = None
 
     @property
     def words(self) -> str:
@@ -98,6 +100,7 @@ def _cell(result: Result, content: str, captured: bool) -> Cell:
         counts=dict(sorted(counts.items())),
         claims=tuple(claim for claim in result.claims if claim.verdict in (REFUTED, UNDECIDED)),
         failure=result.failure,
+        cost=figures_of(result.cost) if result.cost is not None else None,
     )
 
 

@@ -123,4 +123,4 @@ def _missing(known: Cell, toolchain: str, wholes: Mapping[tuple[str, str, str], 
     whole = next((cell for cell in found if cell is not None), None)
     state: State = "absent" if whole is None else "broken"
     failure = whole.failure if whole is not None else None
-    return replace(known, toolchain=toolchain, state=state, counts={}, claims=(), failure=failure)
+    return replace(known, toolchain=toolchain, state=state, counts={}, claims=(), failure=failure, cost=None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 
+from tlcheck.cost.figures import CostFigures, more_than, short
 from tlcheck.matrix.cells import STATES, Cell, State
 from tlcheck.matrix.table import Column, Matrix, MatrixRow
 from tlcheck.verdicts.words import plural
@@ -32,6 +34,27 @@ def since_in_words(row: MatrixRow) -> str:
         return ""
     again = f", right again in {row.right_again}" if row.right_again else ""
     return f"wrong from {row.first_wrong} on{again}"
+
+
+def costs_in_words(row: MatrixRow) -> Iterator[str]:
+    """What a kernel costs with each toolchain, where it was counted, and what is more than with the one before.
+
+    Toolchains that follow one another with equal figures share a line.
+    """
+    counted = [(cell.toolchain, cell.cost) for cell in row.cells if cell.cost is not None]
+    before: CostFigures | None = None
+    for figures, group in groupby(counted, key=lambda one: one[1]):
+        more = ", ".join(more_than(before, figures)) if before is not None else ""
+        names = ", ".join(name for name, _ in group)
+        yield f"{names}: {figures_in_words(figures)}{f'; more than before: {more}' if more else ''}"
+        before = figures
+
+
+def figures_in_words(cost: CostFigures) -> str:
+    """`405 MB of global memory, 3.2 M wavefronts of shared, wgmma, 1 block on a multiprocessor`."""
+    parts = [f"{short(cost.global_bytes)}B of global memory", f"{short(cost.wavefronts).strip()} wavefronts of shared"]
+    parts += [f"{short(cost.in_flight)}B in flight"] * bool(cost.in_flight) + [cost.tensor] * bool(cost.tensor)
+    return ", ".join([*parts, f"{plural(cost.resident, 'block')} on a multiprocessor"])
 
 
 def told(row: MatrixRow) -> Iterator[tuple[State, str, str]]:

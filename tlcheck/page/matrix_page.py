@@ -6,7 +6,7 @@ from typing import Any
 
 from tlcheck.matrix.cells import Cell
 from tlcheck.matrix.table import Matrix, MatrixRow
-from tlcheck.matrix.words import column_in_words, since_in_words, verdict_in_words
+from tlcheck.matrix.words import column_in_words, figures_in_words, since_in_words, verdict_in_words
 from tlcheck.page.html import document
 from tlcheck.page.model import BAD, GOOD
 from tlcheck.page.pack import embedded
@@ -45,6 +45,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
     return {
         "state": cell.state,
         "counts": ", ".join(f"{number} {verdict}" for verdict, number in cell.counts.items()),
+        "cost": figures_in_words(cell.cost) if cell.cost is not None else "",
         "claims": [_claim(claim) for claim in cell.claims],
         "failure": {"phase": failure.phase, "message": failure.message, "detail": failure.detail} if failure else None,
     }

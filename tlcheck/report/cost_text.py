@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tlcheck.cost.figures import short
 from tlcheck.cost.model import KernelCost, SiteCost
 from tlcheck.gate.compiled_cost import CompiledCost, Costed
 from tlcheck.report.console import OPEN_BOX
@@ -15,7 +16,6 @@ from tlcheck.targets.lookup import target
 from tlcheck.targets.target import Target
 from tlcheck.verdicts.words import plural
 
-_UNITS = ("", "k", "M", "G", "T")
 _FEW = 20  # sites that are shown unless all are asked for
 
 
@@ -58,7 +58,7 @@ def unlaunchable(cost: KernelCost, target: Target) -> str:
 def summary_in_words(cost: KernelCost) -> Iterator[str]:
     """Lines about the kernel as a whole."""
     yield (
-        f"global memory: {_short(cost.global_bytes)}B in sectors, {_short(cost.once)}B if each tensor is moved once;"
+        f"global memory: {short(cost.global_bytes)}B in sectors, {short(cost.once)}B if each tensor is moved once;"
         f" copies in flight: {cost.in_flight:,} bytes of a block"
     )
     if cost.shared_bytes or not any(site.space == "shared" for site in cost.sites):
@@ -67,10 +67,10 @@ def summary_in_words(cost: KernelCost) -> Iterator[str]:
             f" multiprocessor, by {cost.limiter}"
         )
     if cost.flops:
-        flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
+        flops = ", ".join(f"{short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
         yield f"tensor cores: {flops}"
     if cost.arithmetic:
-        flops = ", ".join(f"{_short(count)}FLOP of {dtype}" for dtype, count in cost.arithmetic.items())
+        flops = ", ".join(f"{short(count)}FLOP of {dtype}" for dtype, count in cost.arithmetic.items())
         yield f"arithmetic: {flops}"
     if cost.intensity:
         yield f"{cost.intensity:g} operations for each byte of global memory"
@@ -108,7 +108,7 @@ def _table(sites: tuple[SiteCost, ...]) -> Table:
             str(site.tir_line or "?"),
             f"{site.share:.1%}" if site.share else "",
             access_in_words(site),
-            _short(site.requests),
+            short(site.requests),
             counts_in_words(site),
             f"{site.useful / site.moved:.0%}" if site.moved and site.space == "global" else "",
             site.limit,
@@ -136,19 +136,11 @@ def counts_in_words(site: SiteCost) -> str:
         conflicts = f" of {site.ideal / site.requests:.3g}" if site.wavefronts != site.ideal else ""
         return f"{site.wavefronts / site.requests:.3g}{conflicts} wavefronts"
     if site.space == "shared":
-        return f"{_short(site.moved // site.requests)}B"
+        return f"{short(site.moved // site.requests)}B"
     if site.flops:
-        return f"{_short(site.flops // site.requests)}FLOP"
+        return f"{short(site.flops // site.requests)}FLOP"
     return ""
 
 
 def _where(site: SiteCost) -> str:
     return f"line {site.line}" if site.line else f"TIR line {site.tir_line}"
-
-
-def _short(number: float) -> str:
-    """`1.05M`, with a blank where a unit follows."""
-    value, power = float(number), 0
-    while value >= 1000 and power + 1 < len(_UNITS):
-        value, power = value / 1000, power + 1
-    return f"{value:.3g} {_UNITS[power]}" if power else f"{value:.4g} "

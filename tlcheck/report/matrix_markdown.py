@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tlcheck.matrix.cells import State
 from tlcheck.matrix.table import Matrix
-from tlcheck.matrix.words import column_in_words, since_in_words, told, verdict_in_words
+from tlcheck.matrix.words import column_in_words, costs_in_words, since_in_words, told, verdict_in_words
 from tlcheck.report.markdown import inert
 
 _MARKS: dict[State, str] = {
@@ -21,7 +21,8 @@ _MARKS: dict[State, str] = {
 
 def render(found: Matrix) -> str:
     """The verdict, the table, and what is not fine in it."""
-    return "\n".join([f"### {inert(verdict_in_words(found))}", "", *_table(found), "", *_rows(found), *_end(found)])
+    told_of = [*_rows(found), *_costs(found), *_end(found)]
+    return "\n".join([f"### {inert(verdict_in_words(found))}", "", *_table(found), "", *told_of])
 
 
 def _table(found: Matrix) -> Iterator[str]:
@@ -42,6 +43,13 @@ def _rows(found: Matrix) -> Iterator[str]:
             yield ""
             yield from (f"- {state} {inert(toolchains)}: {inert(words)}" for state, toolchains, words in lines)
             yield ""
+
+
+def _costs(found: Matrix) -> Iterator[str]:
+    for row in found.rows:
+        lines = list(costs_in_words(row))
+        if lines:
+            yield from (f"**{inert(row.title)}**: cost", "", *[f"- {inert(line)}" for line in lines], "")
 
 
 def _end(found: Matrix) -> Iterator[str]:

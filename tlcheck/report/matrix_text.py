@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tlcheck.matrix.cells import STATES, State
 from tlcheck.matrix.table import Matrix
-from tlcheck.matrix.words import column_in_words, since_in_words, told, verdict_in_words
+from tlcheck.matrix.words import column_in_words, costs_in_words, since_in_words, told, verdict_in_words
 
 _STYLES: dict[State, str] = {
     "fine": "green",
@@ -31,7 +31,7 @@ def write(console: Console, found: Matrix) -> None:
         seen = {cell.state for row in found.rows for cell in row.cells}
         letters_told = [f"{letter} {state}" for state, letter in _LETTERS.items() if state != "hazard" or state in seen]
         console.print(Text("  ".join(letters_told), style="dim"))
-    for line in (*_rows(found), *_columns(found)):
+    for line in (*_rows(found), *_costs(found), *_columns(found)):
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -60,6 +60,13 @@ def _rows(found: Matrix) -> Iterator[Text]:
             yield Text(f"{row.title}: {since}" if since else row.title, style="bold")
         for state, toolchains, words in lines:
             yield Text.assemble("  ", (state, _STYLES[state]), f" {toolchains}: {words}")
+
+
+def _costs(found: Matrix) -> Iterator[Text]:
+    for row in found.rows:
+        lines = list(costs_in_words(row))
+        yield from [Text(f"{row.title}: cost", style="bold")] * bool(lines)
+        yield from (Text(f"  {line}") for line in lines)
 
 
 def _columns(found: Matrix) -> Iterator[Text]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.cpu.checking import failed, make_result, make_run
+from tests.cpu.cost.kernels import cost
+from tlcheck.cost.figures import figures_of, more_than
 from tlcheck.lower.scripts import End
 from tlcheck.matrix.cells import cells_of
 from tlcheck.matrix.table import Column, Matrix, MatrixRow, rows_of
+from tlcheck.matrix.words import costs_in_words
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
@@ -75,3 +78,26 @@ def test_kernels_of_scripts_are_paired_by_call_and_those_behind_its_end_are_brok
     assert [row.name for row in rows] == ["f[d='half']", "f[d='half']-2", "g"]
     assert [states(row) for row in rows] == [["fine", "wrong"], ["fine", "broken"], ["fine", "broken"]]
     assert rows[2].cells[1].words == "run: no T.foo"
+
+
+def test_a_row_says_what_costs_more_than_before() -> None:
+    swizzled, linear = figures_of(cost("product")), figures_of(cost("product_linear"))
+    assert list(more_than(swizzled, linear)) == ["wavefronts of shared memory"]
+    assert list(more_than(linear, swizzled)) == []
+    slower = replace(swizzled, tensor="mma", in_flight=0, resident=1, global_bytes=2 * swizzled.global_bytes)
+    assert list(more_than(replace(swizzled, tensor="wgmma", in_flight=64, resident=2), slower)) == [
+        "bytes of global memory",
+        "fewer bytes of copies in flight",
+        "fewer blocks on a multiprocessor",
+        "mma for wgmma",
+    ]
+    results = [replace(result(name, "agreed"), cost=cost(case)) for name, case in zip("123", _CASES, strict=True)]
+    (row,) = rows_of(cells_of(results, []), "1234")
+    first, second = costs_in_words(row)
+    assert first.startswith("1, 2: ")
+    assert "more than before" not in first
+    assert second.startswith("3: ")
+    assert second.endswith("; more than before: wavefronts of shared memory")
+
+
+_CASES = ("product", "product", "product_linear")

@@ -23,7 +23,7 @@ function claimElement(claim) {
 function openCell(row, cell, column) {
   const head = make("h2", {}, `${titleOf(row)}, ${column.title}`);
   const failure = cell.failure ? make("dl", {}, field("failed", cell.failure.phase), field("why", cell.failure.message), field("more", cell.failure.detail)) : null;
-  openSheet(head, make("p", { class: `tone-${TONES[cell.state]}` }, `${cell.state}${cell.counts ? `: ${cell.counts}` : ""}`), failure, ...cell.claims.map(claimElement));
+  openSheet(head, make("p", { class: `tone-${TONES[cell.state]}` }, `${cell.state}${cell.counts ? `: ${cell.counts}` : ""}`), cell.cost ? make("p", {}, `cost: ${cell.cost}`) : null, failure, ...cell.claims.map(claimElement));
 }
 
 function cellElement(row, cell, column) {
