@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,12 +30,13 @@ import numpy as np
 from benchmarks.cost_truth import METRICS, launches
 from tests.hardware import cuda_source
 from tests.hardware.cuda_source import UnusableError
-from tests.hardware.driver import Device, DeviceError, TensorMap
+from tests.hardware.driver import Device, TensorMap
 from tlcheck.files import put
 
-ROUNDS, BURST = 10, 5  # of launches, in turns of the releases
+ROUNDS, BURST = 10, 3  # of launches, in turns of the releases
+TOGETHER = 8  # kernels timed by one process
 CHUNK = 12  # kernels under one `ncu`: one that faults takes the rest of its chunk with it
-_SECONDS = 330.0
+_SECONDS = 340.0
 _NCU_SECONDS = 90
 
 
@@ -44,7 +46,8 @@ class Kernel:
     def __init__(self, entry: Mapping[str, Any], cubin: bytes, device: Device, archive: zipfile.ZipFile) -> None:
         """Raises DeviceError."""
         self._device, self._archive, self._entry = device, archive, entry
-        self.fill(True)
+        self._whole: dict[str, np.ndarray[Any, np.dtype[np.uint8]]] = {}
+        self._fill()
         module = device.module(cubin)
         self.launches = [
             device.prepared(
@@ -53,14 +56,18 @@ class Kernel:
             for one in entry["kernels"]
         ]
 
-    def fill(self, everything: bool) -> None:
-        """Write the tensors; not everything: those that travelled whole alone."""
+    def _fill(self) -> None:
         for name, tensor in self._entry["tensors"].items():
             sample, octets = np.frombuffer(self._archive.read(tensor["sample"]), np.uint8), tensor["octets"]
-            if everything or len(sample) == octets:
-                self._device.put(
-                    f"{name} {octets}", np.resize(sample, octets) if len(sample) else np.zeros(octets, np.uint8)
-                )
+            whole = np.resize(sample, octets) if len(sample) else np.zeros(octets, np.uint8)
+            self._device.put(f"{name} {octets}", whole)
+            if len(sample) == octets:
+                self._whole[f"{name} {octets}"] = whole
+
+    def refill(self) -> None:
+        """Write those tensors anew that travelled whole: what a kernel counts in them would otherwise go on."""
+        for name, whole in self._whole.items():
+            self._device.put(name, whole)
 
     def _arguments(self, one: Mapping[str, Any]) -> Iterator[Any]:
         tensors = {name: f"{name} {tensor['octets']}" for name, tensor in self._entry["tensors"].items()}
@@ -140,30 +147,32 @@ def _cubin(cubins: Path, entry: Mapping[str, Any]) -> Path:
 def _time(
     archive: Path, entries: Sequence[Mapping[str, Any]], cubins: Path, found: dict[str, Any], until: float
 ) -> None:
-    """Milliseconds of each launch, one kernel in all its releases after the other, each in a process of its own."""
+    """Milliseconds of launches: several kernels in one process, and again by itself what came to no end there."""
     groups: dict[str, list[str]] = defaultdict(list)
     for entry in entries:
         if _cubin(cubins, entry).exists():
             groups[entry["case"]].append(entry["id"])
-    for case, group in groups.items():
-        if time.monotonic() > until:
-            found["problems"][case] = "not timed: no time left"
-            continue
-        answer = _in_process(["time", str(archive), str(cubins), *group], 60)
-        found["milliseconds"].update(answer.get("milliseconds", {}))
-        found["problems"].update({name: answer["problem"] for name in group if "problem" in answer})
+    cases = sorted(groups, key=lambda case: -len(groups[case]))  # those of several releases first
+    for some in (*(cases[i : i + TOGETHER] for i in range(0, len(cases), TOGETHER)), *([case] for case in cases)):
+        left = [case for case in some if groups[case][0] not in found["milliseconds"]]
+        if left and time.monotonic() < until:
+            names = [name for case in left for name in groups[case]]
+            problem = _in_process(["time", str(archive), str(cubins), *names], 20.0 * len(left), found["milliseconds"])
+            if len(some) == 1 and problem:
+                found["problems"].update(dict.fromkeys(names, problem))
 
 
-def _in_process(arguments: Sequence[str], seconds: float) -> dict[str, Any]:
+def _in_process(arguments: Sequence[str], seconds: float, into: dict[str, list[float]]) -> str:
+    """Run this module with other arguments; every line that it prints goes `into`. What went wrong, or nothing."""
     command = [sys.executable, "-m", "tests.hardware.costs", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"problem": f"more than {seconds} s"}
-    if done.returncode:
-        return {"problem": f"died: {(done.stderr.strip().splitlines() or ['?'])[-1][:300]}"}
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+        output, problem = done.stdout, (done.stderr.strip().splitlines() or [""])[-1][:300]
+    except subprocess.TimeoutExpired as expired:
+        output, problem = (expired.stdout or b"").decode(), f"more than {seconds} s"
+    for line in output.splitlines():
+        into.update(json.loads(line))
+    return problem
 
 
 def _opened(archive: Path, names: Iterable[str]) -> tuple[zipfile.ZipFile, list[dict[str, Any]]]:
@@ -172,19 +181,22 @@ def _opened(archive: Path, names: Iterable[str]) -> tuple[zipfile.ZipFile, list[
     return files, [known[name] for name in names]
 
 
-def time_group(archive: Path, cubins: Path, names: Sequence[str]) -> dict[str, list[float]]:
-    """Milliseconds of launches after a flush of the L2 cache: a median for each round, the releases in turns."""
+def time_kernels(archive: Path, cubins: Path, names: Sequence[str]) -> Iterator[dict[str, list[float]]]:
+    """Milliseconds of launches after a flush of the L2 cache, kernel by kernel: a median for each round, with the
+    releases of a kernel in turns."""
     files, entries = _opened(archive, names)
     device = Device()
-    kernels = {entry["id"]: Kernel(entry, _cubin(cubins, entry).read_bytes(), device, files) for entry in entries}
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(ROUNDS + 1):
-        for name, kernel in kernels.items():
-            kernel.fill(False)
-            took = [device.milliseconds(kernel.launches) for _ in range(BURST)]
-            if number:  # the first warms up
-                found[name].append(round(median(took), 6))
-    return found
+    for _, group in groupby(entries, key=lambda entry: entry["case"]):
+        kernels = {entry["id"]: Kernel(entry, _cubin(cubins, entry).read_bytes(), device, files) for entry in group}
+        found: dict[str, list[float]] = {name: [] for name in kernels}
+        for number in range(ROUNDS + 1):
+            for name, kernel in kernels.items():
+                kernel.refill()
+                took = [device.milliseconds(kernel.launches) for _ in range(BURST)]
+                if number:  # the first warms up
+                    found[name].append(round(median(took), 6))
+        yield found
+        device.forget()
 
 
 def _count(
@@ -254,10 +266,8 @@ def main(arguments: list[str]) -> None:
     if what == "measure":
         measure(Path(rest[0]), Path(rest[1]), Path(rest[2]), float(rest[3]) if len(rest) > 3 else _SECONDS)
     elif what == "time":
-        try:
-            print(json.dumps({"milliseconds": time_group(Path(rest[0]), Path(rest[1]), rest[2:])}))
-        except DeviceError as problem:
-            print(json.dumps({"problem": str(problem)}))
+        for found in time_kernels(Path(rest[0]), Path(rest[1]), rest[2:]):
+            print(json.dumps(found), flush=True)
     else:
         launch(Path(rest[0]), Path(rest[1]), Path(rest[2]), rest[3:])
 

@@ -45,7 +45,8 @@ def cost_of(snapshot: Snapshot, request: Request) -> KernelCost:
     blocks: one of each class runs, as far as the request allows as many.
     """
     try:
-        return cost_by(counts_of(snapshot, request), snapshot)
+        levels = _with_classes(snapshot, replace(request, seeds=request.seeds[:1]))
+        return cost_by(counted(levels), snapshot)
     except Stopped:
         raise
     except RecursionError as error:
@@ -54,11 +55,6 @@ def cost_of(snapshot: Snapshot, request: Request) -> KernelCost:
         raise Stopped(str(MEMORY), MEMORY.kind) from error
     except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
         raise Stopped(fault(error), reasons.INTERNAL) from error
-
-
-def counts_of(snapshot: Snapshot, request: Request) -> Counted:
-    """What a cost is made of, with the inputs that it was counted on. Raises Stopped."""
-    return counted(_with_classes(snapshot, replace(request, seeds=request.seeds[:1])))
 
 
 def cost_by(counts: Counted, snapshot: Snapshot) -> KernelCost:
@@ -165,7 +161,7 @@ class _Measured:
 
     def _once(self, sites: Sequence[SiteCost]) -> int:
         """Bytes of global memory if each tensor is moved once, as far as its bytes are asked for."""
-        sizes = {name: pages.size * pages.kind.bits // 8 for name, pages in self._counts.tensors.items()}
+        sizes = self._counts.tensors
         asked: dict[tuple[str, bool], int] = defaultdict(int)
         for site in sites:
             if site.space == "global":

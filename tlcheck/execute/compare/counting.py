@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from tlcheck.execute.machine import Machine
-from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.observe.cost.counter import Counter
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Function
@@ -15,13 +14,13 @@ from tlcheck.snapshot.ir import Function
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What was counted. counters: of each machine that ran. tensors: as the run left each, by name.
+    """What was counted. counters: of each machine that ran. tensors: bytes of each, by name.
 
     source, lowered: the kernel's levels. sizes: chosen for symbolic ones.
     """
 
     counters: tuple[Counter, ...]
-    tensors: Mapping[str, Pages]
+    tensors: Mapping[str, int]
     source: Function
     lowered: Function
     sizes: Mapping[str, int]
@@ -39,4 +38,5 @@ def counted(levels: BothLevels) -> Counted:
 
     lowered = first.lowered_invocation(draw)
     first.run(lowered, partial(first.lowered_invocation, draw), observing)
-    return Counted(tuple(counters), lowered.left, levels.source, levels.lowered, dict(levels.sizes))
+    tensors = {name: pages.size * pages.kind.bits // 8 for name, pages in lowered.left.items()}
+    return Counted(tuple(counters), tensors, levels.source, levels.lowered, dict(levels.sizes))
