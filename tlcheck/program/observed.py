@@ -37,8 +37,8 @@ def counters(function: Function) -> frozenset[str]:
     """The tensors of integers that tell threads how far others have come: their kernel expects zeros in them."""
     used = _used(function) if may_release(function) else _used(function, indices=False)
     addresses = [arguments_of_call(e)[0] for e in used]
-    named = set(_named(addresses))
-    return frozenset(str(b.data.value) for b in function.buffers if b.data.uid in named and "int" in b.dtype)
+    found = set(named(addresses))
+    return frozenset(str(b.data.value) for b in function.buffers if b.data.uid in found and "int" in b.dtype)
 
 
 @lru_cache(maxsize=16)
@@ -54,7 +54,7 @@ def _used(function: Function, indices: bool = True) -> frozenset[Expr]:
     every = list(statements(function.body))
     roots = [e for stmt in every for e in (_decisive(stmt) if indices else _conditions(stmt))]
     known: set[int] = set()
-    while len(known) < len(known := known | set(_named(roots))):
+    while len(known) < len(known := known | set(named(roots))):
         roots += [value for stmt in every for uid, value in _assigned(stmt) if uid in known]
     return frozenset(e for e in postorder(roots) if e.op == "call" and name_of_call(e) in ATOMICS)
 
@@ -77,7 +77,7 @@ def _conditions(stmt: Stmt) -> tuple[Expr, ...]:
     return expressions(stmt) if isinstance(stmt, (If, While, For, Assert)) else ()
 
 
-def _named(roots: Iterable[Expr]) -> Iterator[int]:
+def named(roots: Iterable[Expr]) -> Iterator[int]:
     """The variables and buffers in expressions."""
     for e in postorder(roots):
         if e.op == "var":

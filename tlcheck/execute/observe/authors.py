@@ -344,6 +344,8 @@ class Author(HappensBefore):
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
     ) -> None:
         """Active lanes read elements."""
+        if origin.stmt in self.unused:
+            return
         self._begin(origin, stores=False)
         self._accessed(place, position, mask, "read", None, by)
 

@@ -17,6 +17,7 @@ from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements, Di
 from tlcheck.execute.observe.clock import VectorClock
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.releases import Releases
+from tlcheck.program.unused import unused
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -31,6 +32,7 @@ class HappensBefore(VectorClock):
     tensors: those that are watched, by the number of their allocation. buffers: those that were accessed, each with the
     name of its parameter, empty for shared memory. races: see `Watch`. ordering: whether atomics on tensors may order
     blocks. releases: what atomics and fences order, where the kernel has such; None where it has not, or nobody looks.
+    unused: statements whose result nothing uses: what they read does not matter.
     """
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
@@ -42,6 +44,7 @@ class HappensBefore(VectorClock):
         self.races: dict[tuple[object, ...], Race] = {}
         self.ordering = False
         self.releases: Releases | None = None
+        self.unused = unused(machine.function)
         self._active_of: dict[int, tuple[Mask, Mask]] = {}  # by the mask's id: the mask, and its watched part
 
     def covers(self, place: Place) -> bool:

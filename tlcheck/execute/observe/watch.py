@@ -78,6 +78,8 @@ class Watch(HappensBefore):
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
     ) -> None:
         """Active threads read elements. by: the thread of each element, where that is not its lane."""
+        if origin.stmt in self.unused:
+            return
         access = self._access(place, position, mask, _Event("read", proxy, origin), by)
         if access is not None:
             self._check(access, after_write=access.shadow.wrote(access.cells, self.machine.state.threads))

@@ -261,3 +261,14 @@ def test_code_for_threads_and_a_parallel_loop_take_the_authors_barrier() -> None
     assert mixed.ordered["G"] == "statements that only T.sync_threads orders race for G in the source"
     (race,) = found(copy, (copy.write, SYNC, copy.tiles[1]), (copy.write, copy.read)).races
     assert race.buffer == "G"
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_racy_read_matters_where_its_value_reaches_memory(used: bool) -> None:
+    copy = Copy(32)
+    register = copy.kernel.tile("r", "float32", (1,), "local")
+    racy = store(register, 0, copy.read.value)
+    body = (copy.write, racy, store(copy.c, copy.tx, load(register, 0) if used else cast(copy.tx)))
+    execution = found(copy, body, body)
+    assert bool(execution.contested) == used
+    assert not execution.races
