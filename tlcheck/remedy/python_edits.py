@@ -55,7 +55,7 @@ def names(tree: ast.Module) -> list[Edit]:
                 if isinstance(target.ctx, ast.Store)
             )
         )
-    return [lambda name=name: _drop_name(tree, name) for name in reversed(found)]  # type: ignore[misc]
+    return [lambda name=name: drop_name(tree, name) for name in reversed(found)]  # type: ignore[misc]
 
 
 def wrappers(tree: ast.Module) -> list[Edit]:
@@ -132,7 +132,7 @@ def sequences(tree: ast.Module) -> list[Edit]:
         if (
             isinstance(loop.iter, ast.Call)
             and loop.iter.args
-            and _called(loop.iter) not in ("serial", "range", "Parallel")
+            and called(loop.iter) not in ("serial", "range", "Parallel")
         ):
             found.append(lambda loop=loop: _serial(loop))  # type: ignore[misc]
     for block in blocks(tree):
@@ -220,7 +220,8 @@ def _mentions(node: ast.AST, name: str) -> bool:
     return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
 
 
-def _drop_name(tree: ast.Module, name: str) -> None:
+def drop_name(tree: ast.Module, name: str) -> None:
+    """Drop a parameter, buffer or variable, and every statement that mentions it."""
     for function in kernels(tree):
         args = function.args
         if not args.defaults:
@@ -236,14 +237,14 @@ def _head_mentions(stmt: ast.stmt, name: str) -> bool:
     return bool(head) and _mentions(getattr(stmt, head), name)
 
 
-def _called(call: ast.Call) -> str:
-    """The last part of what is called: `Parallel`."""
+def called(call: ast.Call) -> str:
+    """Return the last part of what is called: `Parallel`."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _launches(stmt: ast.With) -> bool:
     call = stmt.items[0].context_expr
-    return isinstance(call, ast.Call) and _called(call) == "Kernel"
+    return isinstance(call, ast.Call) and called(call) == "Kernel"
 
 
 def _unwrap(block: list[ast.stmt], stmt: ast.For | ast.If | ast.While | ast.With) -> None:
@@ -313,7 +314,7 @@ def _operand(child: object, side: str) -> ast.expr | None:
             return operand
         case ast.Subscript(value, ast.Tuple(elts)) if side == "first" and all(isinstance(e, ast.Slice) for e in elts):
             return value
-        case ast.Call(_, [_, one, other]) if _called(child) in ("if_then_else", "Select"):
+        case ast.Call(_, [_, one, other]) if called(child) in ("if_then_else", "Select"):
             return one if first else other
         case ast.Call(_, args) if args and isinstance(args[0], (ast.Subscript, ast.BinOp, ast.Call)):
             return args[0] if first else args[-1]

@@ -99,18 +99,15 @@ class Reducer:
             reduction = KernelReduction(
                 benches, self.seconds, pass_of(claim), stopped=self.stopped, told=self._tell(result)
             )
-            if not reduction.begin(text):
+            if not self.stopped() and not reduction.begin(text) and not self.stopped():
                 raise UsageError(f"{result.run.case}: {_NOT_ALONE}")
-            if self.seconds:
+            if self.seconds and reduction.best:
                 reduction.run(source.function)
         finally:
             benches.close()
-        best, after = (
-            (reduction.best, None)
-            if self.stopped()
-            else (reduction.best, self.checked(reduction.best, source.function, result))
-        )
-        lines = lines_of(source.file.read_text(encoding="utf-8")), lines_of(best)
+        best = reduction.best or text
+        after = None if self.stopped() else self.checked(best, source.function, result)
+        lines = lines_of(text), lines_of(best)
         return Reduced(best, source.function, lines, result, after, benches.tried, benches.known)
 
     def _trials(self, lowered: Lowered, result: Result, claim: Claim, source: KernelSource) -> Trials:

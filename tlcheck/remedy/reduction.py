@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from tlcheck.remedy import python_edits as edits
+from tlcheck.remedy.python_buffers import dangling, without_dangling
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.reduction_trials import Benches
@@ -38,7 +39,7 @@ class KernelReduction:
     """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
 
     seconds: that all trials may take. pass_name: to blame for the finding, empty where that is not known. told: hears
-    what is tried, and how many lines are left.
+    what is tried, and how many lines are left. dangling: buffers that nobody sets, or nobody reads, in the first text.
     """
 
     benches: Benches
@@ -46,6 +47,7 @@ class KernelReduction:
     pass_name: str = ""
     best: str = ""
     steps: list[str] = field(default_factory=list)
+    dangling: set[str] = field(default_factory=set)
     stopped: Callable[[], bool] = lambda: False
     told: Callable[[str, int], None] = lambda what, lines: None
 
@@ -58,6 +60,7 @@ class KernelReduction:
         """Take the first text that shows the finding. Return False where it does not."""
         if not self.benches.shows(text):
             return False
+        self.dangling = dangling(ast.parse(text))
         self._keep(text)
         return True
 
@@ -129,6 +132,7 @@ class KernelReduction:
         for number in chunk:
             if number < len(found):
                 found[number]()
+        without_dangling(tree, self.dangling)
         return written(tree)
 
     def _changed(self, changes: Callable[[ast.Module], Iterator[edits.Edit]]) -> Iterator[str]:
@@ -146,7 +150,7 @@ class KernelReduction:
     def _first(self, what: str, texts: Iterator[str]) -> bool:
         """Keep the first text that shows the finding; as many are tried at once as there are benches."""
         base = self.best
-        hopeful = (text for text in texts if text != base and is_sound(text))
+        hopeful = (text for text in texts if text != base and is_sound(text) and self._is_whole(text))
         while not self.is_over:
             some = list(islice(hopeful, self.benches.count))
             if not some:
@@ -158,6 +162,10 @@ class KernelReduction:
                 self._keep(good[0])
                 return True
         return False
+
+    def _is_whole(self, text: str) -> bool:
+        """Whether every buffer is set and read, of those of which the first text says so."""
+        return not dangling(ast.parse(text)) - self.dangling
 
     def _keep(self, text: str) -> None:
         self.best = text

@@ -12,6 +12,7 @@ import pytest
 from tests.cpu.checking import make_atomic
 from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
+from tlcheck.remedy.python_buffers import dangling, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
@@ -66,7 +67,7 @@ def reduced(benches: Benches, pass_name: str = "") -> str:
 def test_what_the_finding_needs_is_left() -> None:
     text = reduced(Benches(lambda text: "T.copy(A" in text and "T.Kernel" in text))
     assert is_sound(text)
-    assert lines_of(text) <= 9
+    assert lines_of(text) <= 10
     for gone in ("torch", "unused", "other", "Pipelined", "def helper", "scale", "out_idx", "threads", "512"):
         assert gone not in text
     assert "T.Tensor" in text, "the parameter that is copied is still one"
@@ -128,6 +129,35 @@ def test_a_grid_keeps_an_axis() -> None:
     for edit in edits.grids(tree):
         edit()
     assert ast.unparse(tree) == "with T.Kernel(2) as y:\n    T.f(0, y)"
+
+
+UNSET = """
+a = T.alloc_shared((8,), "int8")
+b = T.alloc_fragment((8,), "int8")
+c = T.alloc_fragment((8,), "int8")
+d = T.alloc_fragment((8,), "int8")
+T.copy(A, a)
+T.clear(c)
+T.gemm(a, b, c)
+for i in T.Parallel(8):
+    d[i] += c[i]
+"""
+
+
+def test_what_nobody_sets_or_reads_goes_with_all_that_mentions_it() -> None:
+    tree = ast.parse(UNSET)
+    assert dangling(tree) == {"b", "d"}
+    without_dangling(tree, set())
+    edits.tidy(tree)
+    assert ast.unparse(tree) == ""
+    whole = UNSET.replace("d[i] +=", "C[d[i]] =").replace("T.clear(c)", "T.reduce_sum(b, d)\nT.f(b)")
+    assert dangling(ast.parse(whole)) == set()
+
+
+def test_a_smaller_kernel_sets_what_it_reads() -> None:
+    text = reduced(Benches(lambda text: "T.copy(a" in text))
+    assert "T.copy(A[0" in text
+    assert "other" not in text
 
 
 def test_a_smaller_kernel_has_no_other_finding() -> None:

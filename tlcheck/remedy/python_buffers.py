@@ -1,0 +1,87 @@
+"""Which buffers of a kernel are set and read, as its Python source shows it.
+
+A smaller kernel may show a finding although it reads what nothing sets, or sets what nothing reads. Nobody would write
+such a kernel, and another compiler may drop all of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tlcheck.remedy.python_edits import called, drop_name, nodes
+
+_SETS = ("clear", "fill")
+_PLAIN = {"copy": "rw", "async_copy": "rw", "gemm": "rrw", "wgmma_gemm": "rrw", "if_then_else": "rrr"}
+_EXEMPT = ("alloc_var", "alloc_barrier", "alloc_cluster_barrier", "alloc_reducer", "alloc_tmem")
+
+
+def dangling(tree: ast.Module) -> set[str]:
+    """Return the buffers that a kernel allocates and never sets, or never reads."""
+    allocated = {
+        a.targets[0].id
+        for a in nodes(tree, ast.Assign)
+        if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and _is_allocation(a.value)
+    }
+    uses = [use for stmt in nodes(tree, ast.stmt) for use in _uses(stmt)]
+    is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
+    return allocated - (is_set & is_read)
+
+
+def without_dangling(tree: ast.Module, allowed: set[str]) -> None:
+    """Drop buffers that are never set, or never read, with every statement that mentions them."""
+    while found := dangling(tree) - allowed:
+        for name in sorted(found):
+            drop_name(tree, name)
+
+
+def _is_allocation(call: ast.Call) -> bool:
+    name = called(call)
+    return name.startswith("alloc_") and name not in _EXEMPT
+
+
+def _uses(stmt: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The names that a statement itself mentions, each with `r`, `w`, or `?` for either."""
+    for field, value in ast.iter_fields(stmt):
+        for child in value if isinstance(value, list) else [value]:
+            if field in ("target", "targets"):
+                if isinstance(child, ast.Subscript):
+                    yield from ((name, "w") for name in _base(child))
+                    yield from _of_expression(child.slice, "r")
+            elif isinstance(child, ast.expr):
+                yield from _of_expression(child, "r")
+
+
+def _of_expression(e: ast.expr, how: str) -> Iterator[tuple[str, str]]:
+    """Names in an expression. how: what is done with what it stands for."""
+    match e:
+        case ast.Name(name):
+            yield name, how
+        case ast.Subscript(value, index):
+            yield from _of_expression(value, how)
+            yield from _of_expression(index, "r")
+        case ast.Call(_, args, keywords):
+            for place, arg in enumerate(args):
+                yield from _of_expression(arg, _done_with(called(e), place))
+            for keyword in keywords:
+                yield from _of_expression(keyword.value, "?")
+        case _:
+            for child in ast.iter_child_nodes(e):
+                if isinstance(child, ast.expr):
+                    yield from _of_expression(child, how)
+
+
+def _done_with(function: str, place: int) -> str:
+    """What a function does with an argument."""
+    if function in _SETS or function.startswith("atomic_"):
+        return "w" if place == 0 else "r"
+    modes = "rw" if function.startswith("reduce_") else _PLAIN.get(function, "")
+    return modes[place] if place < len(modes) else "?"
+
+
+def _base(e: ast.expr) -> Iterator[str]:
+    """The name of the buffer of which this is an element."""
+    while isinstance(e, ast.Subscript):
+        e = e.value
+    if isinstance(e, ast.Name):
+        yield e.id
