@@ -41,7 +41,7 @@ class HistorySearch:
     """How histories are found. policy: how kernels are executed; neither expectations nor acceptances take part.
 
     folder: of files. stoppable: takes what ends the work where the user ends the command. seconds: that all of it may
-    take; None for any time. With a limit, only the nearest releases are tried.
+    take; None for any time. With a limit, only the nearest releases are tried, else as many as `distance` on a side.
     """
 
     settings: Settings
@@ -50,6 +50,7 @@ class HistorySearch:
     watcher: JudgeWatcher
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None
     seconds: float | None = None
+    distance: int = _TRIED
 
     def told(self, result: Result) -> Result:
         """The result with the history of each finding that blames the compiler."""
@@ -65,7 +66,7 @@ class HistorySearch:
         older, newer = installed_around(result.run.toolchain, result.run.release, self.settings.requirements)
         sides = [older, newer]
         found: list[Result] = []
-        for distance in range(_TRIED if end is None else 1):
+        for distance in range(self.distance if end is None else 1):
             names = [side[distance] for side in sides if distance < len(side)]
             tried = self._checked(result.run, names, end) if names else []
             found += tried

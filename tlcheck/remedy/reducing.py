@@ -26,6 +26,8 @@ from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.jobs import LowerJob
 
+_RELEASES = 20  # on either side, up to one that is right: a smaller kernel has to be right there
+
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -143,7 +145,8 @@ class Reducer:
 
     def _history(self) -> HistorySearch:
         policy = Policy(excusing=False, execute=self.request)
-        return HistorySearch(replace(self.settings, scripts=None), policy, self.folder, self.watcher, self.stoppable)
+        settings = replace(self.settings, scripts=None)
+        return HistorySearch(settings, policy, self.folder, self.watcher, self.stoppable, distance=_RELEASES)
 
     def checked(self, text: str, name: str, result: Result) -> Result:
         """Return the result of a text with its history."""

@@ -27,6 +27,7 @@ from tlcheck.worker.jobs import LowerJob
 
 _TIMES_OWN = 4.0  # processor seconds of a candidate's lowering, in times of the kernel's own
 _LEAST_SECONDS = 20.0
+_ANY = ("", "other-value")  # kinds that do not say how it begins: a smaller kernel may show that
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class WantedFinding:
     def is_of(self, claim: Claim) -> bool:
         """Return whether a claim is refuted in the same way."""
         own = self.of(claim) if claim.finding is not None and claim.blames_compiler else None
-        return own is not None and (own.rule, own.kind) == (self.rule, self.kind)
+        return own is not None and own.rule == self.rule and (self.kind in _ANY or own.kind == self.kind)
 
     def is_shown(self, found: Verdicts) -> bool:
         """Return whether the compiler is to blame for the same, and the source for nothing."""

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from tests.cpu.checking import make_atomic
+from tests.cpu.checking import make_atomic, make_finding
 from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
-from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
 from tlcheck.verdicts.kept import Verdicts
 
 BUILDER = """
@@ -168,6 +168,15 @@ def test_a_smaller_kernel_has_no_other_finding() -> None:
     for rules, is_shown in ((["TLO001"], True), (["TLR001", "TLO001"], True), (["TLO001", "TLA004"], False)):
         assert wanted.is_shown(Verdicts(tuple(map(broken, rules)))) == is_shown
     assert not wanted.is_shown(Verdicts((broken("TLR001"),)))
+
+
+@pytest.mark.parametrize(("kind", "is_shown"), [("early", True), ("unwritten", False), ("other-value", True)])
+def test_a_smaller_kernel_begins_to_be_wrong_in_the_same_way(kind: OriginKind, is_shown: bool) -> None:
+    def broken(kind: OriginKind) -> Claim:
+        finding = replace(make_finding("TLO001"), origin=FindingOrigin(kind, 1, 0, ("A",), "it begins"))
+        return replace(make_atomic("refuted"), kind="output", finding=finding)
+
+    assert WantedFinding.of(broken(kind)).is_shown(Verdicts((broken("early"),))) == is_shown
 
 
 def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
