@@ -10,6 +10,7 @@ operator take the author's T.sync_threads between them: TileLang puts its barrie
 is "with user-managed synchronization" (TileLang, language/copy_op.py).
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
+None fits between the two arms of a branch that warps take at once.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
 """
 
@@ -28,6 +29,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
+from tlcheck.execute.observe.arms import are_apart
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import Access, Clash, Contest, Race
 from tlcheck.execute.observe.releases import ALL, Releases
@@ -130,7 +132,7 @@ class _Last:
         met: how many of these there were, and one. threads: whether the former accesses them now.
         """
         last = self.threads[touched.cell]
-        return np.asarray((last == (-met if threads else met)) & self._here(touched))
+        return np.asarray((last == (-met if threads else met)) & self.here(touched))
 
     def stamp(self, touched: AccessedCells, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
         """They did so in a branch. by: first and last warp that did, of each cell."""
@@ -153,7 +155,7 @@ class _Last:
         beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
         late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
         late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
-        return np.asarray(beside & late & self._here(touched))
+        return np.asarray(beside & late & self.here(touched))
 
     def beside(self, touched: AccessedCells, epoch: int, part: int, warp: int) -> Mask:
         """Which of them another lane of the same epoch has accessed; of the same warp, in the same part of it."""
@@ -161,13 +163,14 @@ class _Last:
         lane = self.lane[cell]
         known = (self.part[cell] > 0) & (lane >= 0) & (part > 0)
         apart = known & (self.part[cell] != part) & (lane // warp == touched.thread // warp)
-        return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self._here(touched))
+        return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self.here(touched))
 
     def across(self, touched: AccessedCells) -> Mask:
         """Which of them another block has accessed."""
-        return np.asarray((self.epoch[touched.cell] > 0) & ~self._here(touched))
+        return np.asarray((self.epoch[touched.cell] > 0) & ~self.here(touched))
 
-    def _here(self, touched: AccessedCells) -> Array:
+    def here(self, touched: AccessedCells) -> Array:
+        """Which of them the same block has accessed."""
         return np.asarray(self.world[touched.cell] == touched.world)
 
 
@@ -487,6 +490,19 @@ class Author(HappensBefore):
         tick = self._made[int(last.event[cell])][3]
         return known is not None and known.exact and not known.is_open(world, (int(last.world[cell]), lane), tick)
 
+    def _in_other_arms(self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool) -> Mask:
+        """Which of them another warp has accessed in the other arm of a branch."""
+        cell = touched.cell
+        found = (last.part[cell] > 0) & (last.lane[cell] >= 0) & (last.side[cell] == 0) & last.here(touched)
+        if side is not None or not threads or not found.any():
+            return np.zeros(len(cell), np.bool_)
+        warp = self.machine.options.target.warp
+        found &= last.lane[cell] // warp != touched.thread // warp
+        for event in np.unique(last.event[cell[found]]).tolist():
+            if not are_apart(self.machine.function, self._made[event][1], self._origin):
+                found &= last.event[cell] != event
+        return np.asarray(found)
+
     def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
         """Which of them a lane reads that it has written itself, with others that wrote the same; None for none."""
         events = last.event[touched.cell]
@@ -547,7 +563,7 @@ class Author(HappensBefore):
         """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
         warp = self.machine.options.target.warp
         yield self.own, last.beside(touched, self._epoch, self._part if threads else 0, warp)
-        yield self.sides, last.unordered(touched, side, self.clocks)
+        yield self.sides, last.unordered(touched, side, self.clocks) | self._in_other_arms(last, touched, side, threads)
         if not cells:
             yield self.between, last.mixed(touched, self._met, threads or self._managed)
             yield self.blocks, last.across(touched)

@@ -272,3 +272,17 @@ def test_a_racy_read_matters_where_its_value_reaches_memory(used: bool) -> None:
     execution = found(copy, body, body)
     assert bool(execution.contested) == used
     assert not execution.races
+
+
+@pytest.mark.parametrize("arms", [True, False])
+def test_no_barrier_of_tilelang_fits_between_the_arms_of_a_branch(arms: bool) -> None:
+    """One warp writes shared memory and another one reads it: at once, or one branch after the other."""
+    kernel = Kernel(threads=64)
+    shared, c = kernel.tile("s", "float32", (32,)), kernel.tensor("C", "float32", (32,))
+    is_first, is_second = (Expr("lt", "bool", pair) for pair in ((kernel.tx, number(32)), (number(31), kernel.tx)))
+    place = Expr("sub", "int32", (kernel.tx, number(32)))
+    write, read = store(shared, kernel.tx, cast(kernel.tx)), store(c, place, load(shared, place))
+    body = (If(is_first, write, read),) if arms else (If(is_first, write, None), If(is_second, read, None))
+    execution = execute(kernel.snapshot(body, body))
+    assert [contest.who for _, contest in execution.contested] == ["branches that run side by side"] * arms
+    assert len(execution.races) == (not arms)
