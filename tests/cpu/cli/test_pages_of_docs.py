@@ -1,4 +1,4 @@
-"""The examples of docs/cases.md and docs/extending.md do what the pages say."""
+"""The examples of docs/cases.md, docs/extending.md and docs/tutorial.md do what the pages say."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tlcheck.verdicts import rules
 from tlcheck.verdicts.rules.rule import _rule
 
 EXTENDING = (Path(__file__).parents[3] / "docs" / "extending.md").read_text(encoding="utf-8")
+TUTORIAL = (Path(__file__).parents[3] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[3] / "docs" / "cases.md").read_text(encoding="utf-8")
 
 
@@ -36,6 +37,30 @@ def test_the_case_of_the_page_is_checked(
     (run,) = published(capsys.readouterr().out, "check")["runs"]
     assert (run["case"], run["target"]) == ("scale.py::small", "sm_90")
     assert {claim["verdict"] for claim in run["claims"]} == {"agreed"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.slow
+@pytest.mark.usefixtures("kept_results")
+def test_the_tutorial_shows_what_check_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mistake first, then the kernel with what the page says to put before the loop."""
+    installed(PINNED)
+    kernel = re.search(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
+    assert kernel is not None
+    shown = re.findall(r"\$ tlcheck check gemm\.py::gemm\n(.*?)```", TUTORIAL, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    loop = "            for k in T.Pipelined"
+    for code, text in zip((1, 0), (kernel[1], kernel[1].replace(loop, f"            T.clear(c)\n{loop}")), strict=True):
+        Path("gemm.py").write_text(text)
+        assert main(["check", "gemm.py::gemm"]) == code
+        assert _untimed(capsys.readouterr().out) == _untimed(shown.pop(0))
+
+
+def _untimed(text: str) -> str:
+    return re.sub(r"  \d+\.\d s$", "", text, flags=re.MULTILINE)
 
 
 def _examples() -> list[str]:
