@@ -102,6 +102,33 @@ def scattered():
     return main
 
 
+def begins_with_zero():
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "int32"), B: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            total = T.alloc_var("int32")
+            for i in T.serial(4):
+                total += A[i, tx]
+            B[tx] = total
+
+    return main
+
+
+def padded():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            T.annotate_safe_value({A: 7})
+            s = T.alloc_shared((128,), "float32")
+            for t in T.Parallel(128):
+                s[t] = A[bx * 128 + t - 10]
+            for t in T.Parallel(128):
+                B[bx * 128 + t] = s[t]
+
+    return main
+
+
 def gathered():
     @T.prim_func
     def main(K: T.Tensor((512,), "int32"), A: T.Tensor((8,), "float32"), B: T.Tensor((512,), "float32")):
@@ -379,6 +406,8 @@ def small_keys(args, generator, device):
 uncleared = Case(uncleared)
 bins_not_cleared = Case(bins_not_cleared)
 past_the_end = Case(past_the_end)
+begins_with_zero = Case(begins_with_zero)
+padded = Case(padded)
 half_a_barrier_synced = Case(half_a_barrier)
 half_a_barrier = Case(tilelang.jit(pass_configs=UNSYNCED)(half_a_barrier))
 crowded = Case(crowded)

@@ -33,7 +33,17 @@ DRAWN = {
     "assumed_of_keys": "B",
     "arrivals_of_keys": "B",
 }  # and the output that is undecided
-RIGHT = ("replicas", "replicas_in_turn", "all_arrivals", "committed", "tail", "guarded", "enough_blocks")
+RIGHT = (
+    "replicas",
+    "replicas_in_turn",
+    "all_arrivals",
+    "committed",
+    "tail",
+    "guarded",
+    "enough_blocks",
+    "padded",
+    "begins_with_zero",
+)
 WARNINGS = {  # rule, buffer, statement, and a part of what is wrong
     "shifted": ("TLS007", "A", "B[bx * 128 + tx] = A[bx * 128 + tx + 1]", "A[512] is out of bounds, so that 0 is read"),
     "shifted_store": ("TLS007", "B", "B[bx * 128 + t + 1] = s[t]", "what is stored there is dropped"),

@@ -41,11 +41,11 @@ def suspicious(stmts: frozenset[Stmt] | set[Stmt]) -> bool:
 def exits_of(function: Function, found: Sequence[TensorExit], sizes: Mapping[str, Any], given: bool) -> Iterator[Fault]:
     """The warnings of accesses that leave a tensor."""
     steering, origin = Steering(function), _Origin(function, sizes)
-    safe = "".join(str(dict(s.annotations)) for s in statements(function.body) if isinstance(s, Block))
+    safe = {pointer.uid for s in statements(function.body) if isinstance(s, Block) for pointer, _ in s.safe_values}
+    relied = {buffer.name for buffer in function.buffers if buffer.data.uid in safe}
     for left in found:
         stmt = left.stmt
-        relied = "safe_value" in safe and left.buffer in safe
-        if isinstance(stmt, Evaluate) or relied or not (given or steering.is_fixed(stmt)):
+        if isinstance(stmt, Evaluate) or left.buffer in relied or not (given or steering.is_fixed(stmt)):
             continue
         if not _is_wrong(left, origin):
             continue

@@ -172,7 +172,8 @@ class KernelProgram:
         registers = buffer.scope.startswith("local")  # in the source, fragments and reducers are tiles of the block
         own = registers and not (self.options.source and buffer.scope in ("local.fragment", "local.reducer"))
         size, kinds = self.pointers.room(buffer), self.pointers.kinds(buffer)
-        state.memory[root] = made = state.allocate(root, size, kinds, state.lanes if own else 1)
+        begins = buffer.scope == "local.var"  # with 0, where the author gives no value: TileLang's T.alloc_var
+        state.memory[root] = made = state.allocate(root, size, kinds, state.lanes if own else 1, begins)
         self.observers.allocated(root, made)
 
     def is_unbound(self, e: Expr) -> bool:

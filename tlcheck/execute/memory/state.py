@@ -132,12 +132,15 @@ class RunState:
 
     # ---- memory
 
-    def allocate(self, root: int, size: int, kinds: tuple[Kind, ...], threads: int) -> Cells:
-        """Cells for all worlds, as `Cells` takes them. root: the allocation's number. Raises BudgetSpent."""
+    def allocate(self, root: int, size: int, kinds: tuple[Kind, ...], threads: int, zeros: bool = False) -> Cells:
+        """Cells for all worlds, as `Cells` takes them. root: the allocation's number. zeros: what they begin with.
+
+        Raises BudgetSpent.
+        """
         self._bytes += -(-size // min(kind.octets for kind in kinds)) * len(self.worlds) * threads * 8
         if self._bytes > self.options.bytes:
             raise OutOfBytes
-        cleared = self.options.cleared is None or root in self.options.cleared
+        cleared = zeros or self.options.cleared is None or root in self.options.cleared
         return Cells(size, kinds, self.chances, threads, cleared)
 
     def contents(self) -> bytes:
