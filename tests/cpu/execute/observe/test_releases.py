@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cpu.execute.observe.test_tensors_in_order import Copy, store
-from tests.cpu.execute.ops.tile.building import add, call, load, multiply, number, text, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, number, text, variable
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Bind, Expr, If, Stmt
@@ -103,3 +103,21 @@ def test_a_thread_releases_for_others_of_its_warp_only_after_a_barrier() -> None
     for between, races in (([call("sync_warp")], False), ([], True)):
         body = (copy.write, *between, publish, read)
         assert bool(execute(copy.kernel.snapshot(body, body)).contested) == races
+
+
+@pytest.mark.parametrize(("order", "agrees"), [(ACQ_REL, True), (RELEASE, False)])
+def test_the_last_of_many_blocks_reads_what_the_others_wrote(order: int, agrees: bool) -> None:
+    """All blocks run, and the counter, which nobody gives, begins at 0: else no block would be the last one."""
+    kernel = Kernel(threads=1, blocks=8)
+    written, out = kernel.tensor("P", "float32", (8,)), kernel.tensor("O", "float32", (1,))
+    counter, ticket = kernel.tensor("C", "int32", (1,)), kernel.tile("ticket", "int32", (1,), "local")
+    address = Expr("call", "handle", (load(counter, 0),), "address_of")
+    takes = Expr("call", "int32", (address, number(1), number(order)), "atomic_add_ret_elem_op")
+    is_last = Expr("eq", "bool", (load(ticket, 0), number(7)))
+    body = (
+        store(written, kernel.bx, Expr("cast", "float32", (kernel.bx,))),
+        store(ticket, 0, takes),
+        If(is_last, store(out, 0, load(written, 3)), None),
+    )
+    outcomes = {o.name: o.verdict for o in execute(kernel.snapshot(body, body)).outputs}
+    assert outcomes["O"] == ("agreed" if agrees else "undecided")
