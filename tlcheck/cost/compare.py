@@ -41,12 +41,12 @@ class CostChange:
 
 def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -> Iterator[CostChange]:
     """What costs more after than before. None between equal costs."""
-    old, new = _grouped(before), _grouped(after)
+    old, new, drift = _grouped(before), _grouped(after), _drift(before, after)
     for key in sorted(old.keys() & new.keys()):
         one, other = old[key], new[key]
         if other.share >= threshold.share:
             yield from _conflicts(one, other, threshold.ratio)
-            yield from _sectors(one, other, threshold.ratio)
+            yield from _sectors(one, other, threshold.ratio * drift)
     known = bool(before.shared_bytes) == bool(after.shared_bytes)
     if known and after.resident < before.resident:
         words = (
@@ -57,6 +57,12 @@ def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -
     if after.in_flight * threshold.ratio < before.in_flight:
         words = f"copies in flight: {before.in_flight:,} -> {after.in_flight:,} bytes of a block at most"
         yield CostChange("copies in flight", "", "", "fewer bytes", words, _line_of_copies(after), 1.0)
+
+
+def _drift(before: KernelCost, after: KernelCost) -> float:
+    """How far apart both sides are by the blocks that ran, which stand for others: products are the same work."""
+    one, other = sum(before.flops.values()), sum(after.flops.values())
+    return max(one, other) / min(one, other) if one and other else 1.0
 
 
 def _grouped(cost: KernelCost) -> Mapping[tuple[str, str, str], SiteCost]:

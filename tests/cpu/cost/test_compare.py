@@ -60,3 +60,11 @@ def test_fewer_blocks_on_a_multiprocessor_are_told_where_shared_memory_is_known(
     assert "at most 1 instead of 3 blocks" in found.words
     assert list(risen(few, many)) == []
     assert list(risen(replace(many, shared_bytes=0), few)) == []  # a release that does not merge it in the TIR
+
+
+def test_blocks_that_stand_for_too_many_accuse_nobody() -> None:
+    before = cost("apart")
+    sites = tuple(replace(s, sectors=int(1.2 * s.sectors)) for s in before.sites)
+    after = replace(before, sites=sites, flops={"float16": 120})
+    assert [change.kind for change in risen(replace(before, flops={"float16": 120}), after)] == 2 * ["sectors"]
+    assert list(risen(replace(before, flops={"float16": 100}), after)) == []

@@ -13,12 +13,15 @@ from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.execute.worlds.blocks import Block, columns, coordinates, looked_at
 from tlcheck.snapshot.ir import Function
 
+_BALANCED = 1e-6  # of the spread of a loop bound, that its mean may be off
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """each: the blocks that each block stands for, itself included. of: blocks of the grid.
 
-    like: of these, how many have the guards and loop bounds of a block that runs; the others go with the nearest one.
+    like: of these, how many have the guards and loop bounds of a block that runs; the others go with the nearest ones,
+    in between where that gives loop bounds their mean.
     """
 
     each: tuple[float, ...]
@@ -39,7 +42,23 @@ def weights(kernel: Function, sizes: Mapping[str, int], ran: Sequence[Block]) ->
     least = apart.min(axis=1)
     among = apart == least[:, None]
     each = (among / among.sum(axis=1, keepdims=True)).sum(axis=0) * (of / len(numbers))
-    return Weights(tuple(each.tolist()), of, round(float((least == 0).mean()) * of))
+    like = round(float((least == 0).mean()) * of)
+    if like < of:
+        each = _balanced(each, own[:, :width], signature[:, :width].mean(axis=0))
+    return Weights(tuple(each.tolist()), of, like)
+
+
+def _balanced(each: Array, own: Array, mean: Array) -> Array:
+    """The weights nearest to these with which loop bounds and guards have their mean in the grid.
+
+    What a block does is mostly linear in them. The same weights where there are none such, or only with negative ones.
+    """
+    spread = np.maximum(np.ptp(own, axis=0), 1)
+    rows = (own - mean).T / spread[:, None]  # of which the weighted sum is to be 0
+    apart = np.eye(len(own)) - 1 / len(own)  # changes of weights that leave their sum as it is
+    found = each + apart @ np.linalg.lstsq(rows @ apart, -rows @ each, rcond=None)[0]
+    is_balanced = np.abs(rows @ found).max(initial=0.0) <= _BALANCED * each.sum()
+    return found if is_balanced and (found >= 0).all() else each
 
 
 def representatives(kernel: Function, sizes: Mapping[str, int], most: int) -> list[Block]:
