@@ -115,6 +115,7 @@ _COUNT: Mapping[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "global": _global,
     "shared": _shared,
     "tensor cores": _products,
+    "arithmetic": lambda site, found: None,
     "barrier": lambda site, found: None,
 }
 

@@ -41,7 +41,8 @@ class CostChange:
 
 def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -> Iterator[CostChange]:
     """What costs more after than before. None between equal costs."""
-    old, new, drift = _grouped(before), _grouped(after), _drift(before, after)
+    old, new = _grouped(before), _grouped(after)
+    drift = drift_of(sum(before.flops.values()), sum(after.flops.values()))
     for key in sorted(old.keys() & new.keys()):
         one, other = old[key], new[key]
         if other.share >= threshold.share:
@@ -59,9 +60,10 @@ def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -
         yield CostChange("copies in flight", "", "", "fewer bytes", words, _line_of_copies(after), 1.0)
 
 
-def _drift(before: KernelCost, after: KernelCost) -> float:
-    """How far apart both sides are by the blocks that ran, which stand for others: products are the same work."""
-    one, other = sum(before.flops.values()), sum(after.flops.values())
+def drift_of(one: int, other: int) -> float:
+    """How far apart two sides are by the blocks that ran, which stand for others, by their operations of tensor cores:
+    these are the same work.
+    """
     return max(one, other) / min(one, other) if one and other else 1.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tlcheck.cost.compare import USUAL
+from tlcheck.cost.compare import USUAL, drift_of
 from tlcheck.cost.model import KernelCost
 
 _UNITS = ("", "k", "M", "G", "T")
@@ -18,6 +18,7 @@ class CostFigures:
 
     global_bytes: in sectors. wavefronts: of shared memory. in_flight: bytes of copies under way at once, of a block.
     resident: blocks on a multiprocessor at most. tensor: the slowest form of products, `wgmma` or `mma`, or empty.
+    products: operations of tensor cores.
     """
 
     global_bytes: int
@@ -25,6 +26,7 @@ class CostFigures:
     in_flight: int
     resident: int
     tensor: str
+    products: int
 
 
 def figures_of(cost: KernelCost) -> CostFigures:
@@ -32,11 +34,12 @@ def figures_of(cost: KernelCost) -> CostFigures:
     forms = {site.instruction.partition(" ")[0].split(".")[0] for site in cost.sites if site.space == "tensor cores"}
     slowest = min(forms, key=lambda form: _TENSOR.get(form, len(_TENSOR)), default="")
     wavefronts = sum(site.wavefronts for site in cost.sites if site.space == "shared")
-    return CostFigures(cost.global_bytes, wavefronts, cost.in_flight, cost.resident, slowest)
+    return CostFigures(cost.global_bytes, wavefronts, cost.in_flight, cost.resident, slowest, sum(cost.flops.values()))
 
 
 def more_than(before: CostFigures, after: CostFigures, ratio: float = USUAL.ratio) -> Iterator[str]:
     """What costs more than before, by a ratio at least: the names of the figures."""
+    ratio *= drift_of(before.products, after.products)
     if after.global_bytes > ratio * before.global_bytes:
         yield "bytes of global memory"
     if after.wavefronts > ratio * before.wavefronts:

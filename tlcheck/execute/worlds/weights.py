@@ -49,16 +49,19 @@ def weights(kernel: Function, sizes: Mapping[str, int], ran: Sequence[Block]) ->
 
 
 def _balanced(each: Array, own: Array, mean: Array) -> Array:
-    """The weights nearest to these with which loop bounds and guards have their mean in the grid.
+    """The weights nearest to these with which loop bounds and guards have their mean in the grid, else loop bounds.
 
     What a block does is mostly linear in them. The same weights where there are none such, or only with negative ones.
     """
     spread = np.maximum(np.ptp(own, axis=0), 1)
     rows = (own - mean).T / spread[:, None]  # of which the weighted sum is to be 0
     apart = np.eye(len(own)) - 1 / len(own)  # changes of weights that leave their sum as it is
-    found = each + apart @ np.linalg.lstsq(rows @ apart, -rows @ each, rcond=None)[0]
-    is_balanced = np.abs(rows @ found).max(initial=0.0) <= _BALANCED * each.sum()
-    return found if is_balanced and (found >= 0).all() else each
+    off = _BALANCED * each.sum()
+    for wanted in (rows, rows[spread > 1]):
+        found = each + apart @ np.linalg.lstsq(wanted @ apart, -wanted @ each, rcond=None)[0]
+        if np.abs(wanted @ found).max(initial=0.0) <= off and (found >= -off).all():
+            return np.maximum(found, 0.0)
+    return each
 
 
 def representatives(kernel: Function, sizes: Mapping[str, int], most: int) -> list[Block]:
