@@ -120,7 +120,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
         archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
-def _snapshots(folder: Path) -> Iterator[tuple[str, str, Path]]:
+def snapshots(folder: Path) -> Iterator[tuple[str, str, Path]]:
     """What each snapshot's case is called here, its release, its file."""
     for release in sorted(path for path in folder.iterdir() if path.is_dir()):
         for path in sorted(release.rglob("*.snapshot.json")):
@@ -132,7 +132,7 @@ def pack(out: Path, folder: Path) -> None:
     """Write the pack."""
     found = 0
     with zipfile.ZipFile(out, "w") as archive:
-        for name, release, path in _snapshots(folder):
+        for name, release, path in snapshots(folder):
             try:
                 made = Entry(name, release, codec.loads(path.read_text(encoding="utf-8"))).write(archive)
             except (Stopped, UnusableError, UsageError) as problem:
@@ -148,7 +148,7 @@ def pack(out: Path, folder: Path) -> None:
 def count(out: Path, folder: Path) -> None:
     """Write what tlcheck counts of each kernel that the file has not."""
     known: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
-    for name, release, path in _snapshots(folder):
+    for name, release, path in snapshots(folder):
         if f"{name} {release}" in known:
             continue
         snapshot = codec.loads(path.read_text(encoding="utf-8"))

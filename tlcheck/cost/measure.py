@@ -223,13 +223,13 @@ def _floors(
     if peaks is None:
         return ()
     shared = sum(site.moved for site in sites if site.space in ("shared", "tensor cores"))
-    found = [("memory", float(once), peaks.memory), ("shared memory", float(shared), peaks.shared)]
+    found = [("memory", float(once), peaks.memory), ("shared memory", float(shared), peaks.shared * peaks.boost)]
     for dtype, operations in flops.items():
         rate = peaks.tensor_rate(dtype)
         if rate is not None:
-            found.append((f"tensor cores, {dtype}", float(operations), rate))
+            found.append((f"tensor cores, {dtype}", float(operations), rate * peaks.boost))
     for dtype, operations in arithmetic.items():
         if dtype in peaks.arithmetic:
-            found.append((f"arithmetic, {dtype}", float(operations), peaks.arithmetic[dtype]))
+            found.append((f"arithmetic, {dtype}", float(operations), peaks.arithmetic[dtype] * peaks.boost))
     made = [Floor(unit, amount, peak, amount / peak) for unit, amount, peak in found if amount]
     return tuple(sorted(made, key=lambda floor: -floor.seconds))

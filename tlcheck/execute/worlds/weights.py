@@ -60,7 +60,8 @@ def _balanced(each: Array, own: Array, mean: Array) -> Array:
     for wanted in (rows, rows[spread > 1]):
         found = each + apart @ np.linalg.lstsq(wanted @ apart, -wanted @ each, rcond=None)[0]
         if np.abs(wanted @ found).max(initial=0.0) <= off and (found >= -off).all():
-            return np.maximum(found, 0.0)
+            balanced: Array = np.maximum(found, 0.0)
+            return balanced
     return each
 
 
