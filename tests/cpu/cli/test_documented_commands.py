@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.toolchain.releases import RELEASES
+from tlcheck.toolchain.releases import PINNED, RELEASES
 
 ROOT = Path(__file__).parents[3]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -48,8 +48,10 @@ def test_pages_are_short() -> None:
 
 
 def test_the_readme_knows_the_releases() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     oldest, *_, newest = RELEASES
-    assert f"TileLang from {oldest} to {newest}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"TileLang from {oldest} to {newest}" in text
+    assert f"with TileLang {PINNED} unless" in text
 
 
 @pytest.mark.parametrize("command", FOUND)
