@@ -23,7 +23,7 @@ def dangling(tree: ast.Module) -> set[str]:
         for a in nodes(tree, ast.Assign)
         if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and _is_allocation(a.value)
     }
-    uses = [use for stmt in nodes(tree, ast.stmt) for use in _uses(stmt)]
+    uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(_uses(stmt)))]
     is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
     return allocated - (is_set & is_read)
 
@@ -33,6 +33,12 @@ def without_dangling(tree: ast.Module, allowed: set[str]) -> None:
     while found := dangling(tree) - allowed:
         for name in sorted(found):
             drop_name(tree, name)
+
+
+def _settled(uses: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What a statement reads, and what it sets without having read it: `a[0] = a[0]` sets nothing."""
+    read = {name for name, how in uses if how == "r"}
+    return [(name, how) for name, how in uses if how != "w" or name not in read]
 
 
 def _is_allocation(call: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from tlcheck import __version__
 from tlcheck.program.release import Release
 from tlcheck.remedy.issue import Issue
 from tlcheck.report.fix_text import paste
+from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
@@ -158,13 +159,17 @@ def quoted(words: str, lines: Sequence[str]) -> str:
     return re.sub(r"at line (\d+)", statement, words)
 
 
-def _plain(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
 def _sentence(words: str) -> str:
-    return f"{_plain(words)}."
+    """Words with a full stop; a buffer's element at their beginning keeps its spelling."""
+    if element := re.match(r"\w+\[[^\]]*\]", words):
+        return f"`{element[0]}`{words[element.end() :]}."
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _listed(names: Sequence[str]) -> str:
+    """`0.1.8, 0.1.9`; `0.1.7 to 0.1.13` for many that follow one another."""
+    known = sorted(RELEASES, key=Release.of)
+    places = [known.index(name) for name in names if name in RELEASES]
+    if len(places) == len(names) > 3 and places == list(range(places[0], places[0] + len(places))):
+        return f"{names[0]} to {names[-1]}"
     return ", ".join(names)

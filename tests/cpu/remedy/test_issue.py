@@ -50,7 +50,7 @@ def script() -> Script:
 
 
 def issue(hunks: tuple[tuple[str, ...], ...] = ((" }", "-wait<2>();", "+wait<1>();"),)) -> Issue:
-    origin = FindingOrigin("early", 11, 0, ("O",), "O is read at line 11 (thread 0, TIR line 7) before the store")
+    origin = FindingOrigin("early", 11, 0, ("O",), "O[0] is read at line 11 (thread 0, TIR line 7) before the store")
     history = FindingHistory(("0.1.14",), ("0.1.10", "0.1.9"), pass_name="tl.VectorizeLoop")
     finding = replace(make_finding("TLO001"), origin=origin, history=history)
     claim = replace(make_atomic("refuted", "O"), kind="output", finding=finding)
@@ -72,13 +72,18 @@ def test_a_maintainer_finds_what_they_need() -> None:
     text = markdown(issue())
     for line in (
         "# [Bug] tl.VectorizeLoop: `O` is read before it is written (sm_80, 0.1.13)",
-        "O is read in `T.copy(A, O)` (thread 0) before the store.",
+        "`O[0]` is read in `T.copy(A, O)` (thread 0) before the store.",
         "**Releases**: wrong in 0.1.9, 0.1.10, 0.1.13; right in 0.1.14.",
         "tilelang.PassConfigKey.TIR_DISABLE_VECTORIZE: True",
         "-wait<2>();",
     ):
         assert line in text
     assert "TIR line" not in text
+    about = issue()
+    assert about.claim.finding is not None
+    history = FindingHistory((), ("0.1.10", "0.1.9", "0.1.11", "0.1.12"))
+    claim = replace(about.claim, finding=replace(about.claim.finding, history=history))
+    assert "**Releases**: wrong in 0.1.9 to 0.1.13." in markdown(replace(about, claim=claim))
 
 
 def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:

@@ -152,6 +152,7 @@ def test_what_nobody_sets_or_reads_goes_with_all_that_mentions_it() -> None:
     assert ast.unparse(tree) == ""
     whole = UNSET.replace("d[i] +=", "C[d[i]] =").replace("T.clear(c)", "T.reduce_sum(b, d)\nT.f(b)")
     assert dangling(ast.parse(whole)) == set()
+    assert dangling(ast.parse(UNSET.replace("T.gemm", "b[0] = b[0] + 1\nT.gemm"))) == {"b", "d"}
 
 
 def test_a_smaller_kernel_sets_what_it_reads() -> None:
