@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.cpu.cost.kernels import cost, snapshot
@@ -9,6 +11,8 @@ from tlcheck.cost.measure import cost_of
 from tlcheck.cost.model import KernelCost
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.worlds.weights import representatives, weights
+from tlcheck.snapshot.ir import Expr, For, Stmt
+from tlcheck.snapshot.walk import rebuild
 
 
 def totals(found: KernelCost) -> dict[tuple[str, str, str, str], tuple[int, int, int]]:
@@ -43,3 +47,19 @@ def test_whichever_blocks_run_a_triangle_has_its_area(ran: tuple[int, ...]) -> N
     some = cost_of(snapshot("attention", "sm_90"), Request(blocks=tuple((x, 0, 0) for x in ran)))
     assert (some.blocks, some.like) == (len(ran), len(ran))
     assert (some.flops, totals(some)) == (whole.flops, totals(whole))
+
+
+def test_a_loop_to_the_nearer_of_two_ends_has_a_class_for_each_number_of_steps() -> None:
+    found = snapshot("attention", "sm_90")
+    lowered = found.checkpoints[LOWERED]
+    far = Expr("int", "int32", value=1000)
+
+    def clipped(was: Stmt, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For) and stmt.extent.op != "int":
+            return replace(stmt, extent=Expr("min", "int32", (stmt.extent, far)))
+        return stmt
+
+    kernel = replace(lowered, body=rebuild(lowered.body, clipped))
+    assert kernel != lowered
+    assert representatives(kernel, {}, 8) == representatives(lowered, {}, 8)
+    assert len(representatives(kernel, {}, 8)) == 8

@@ -60,7 +60,7 @@ def coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
 def columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array], *, every: bool = False) -> Iterator[Array]:
     """What each condition and loop bound is in every block, with inner variables at their smallest and largest.
 
-    every: also where it is the same in all blocks.
+    every: also where it is the same in all blocks, and of a loop's minimum of two bounds its value, not which it is.
     """
     low: dict[str, Any] = dict(sizes)
     high: dict[str, Any] = dict(sizes)
@@ -69,7 +69,7 @@ def columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array], *, every:
             _bind(stmt, low, high, blocks)
         for e in _conditions(stmt):
             for values in (low, high):
-                column = _value(e, values, len(blocks[0]), every)
+                column = _value(e, values, len(blocks[0]), every, of_loop=isinstance(stmt, For))
                 if column is not None:
                     yield column
 
@@ -105,12 +105,12 @@ def _conditions(stmt: Stmt) -> Iterator[Expr]:
             yield from (e for e in postorder([root]) if e.op in _CONDITIONS)
 
 
-def _value(e: Expr, values: Mapping[str, Any], count: int, every: bool) -> Array | None:
+def _value(e: Expr, values: Mapping[str, Any], count: int, every: bool, of_loop: bool) -> Array | None:
     try:
         found = np.asarray(evaluated(e, values))
     except NotModelled:
         return None
-    if e.op in ("min", "max"):
+    if e.op in ("min", "max") and not (every and of_loop):
         found = np.asarray(evaluated(e.args[0], values)) == found
     if not every and (found.ndim == 0 or (found == found.flat[0]).all()):
         return None
