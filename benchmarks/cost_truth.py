@@ -86,7 +86,6 @@ def counted(sites: list[dict[str, Any]]) -> dict[str, int]:
 def _global(site: dict[str, Any], found: dict[str, int]) -> None:
     done = _DONE[site["operation"]]
     if site["instruction"].startswith("bulk"):
-        found["bulk copies"] += site["requests"]
         found[f"bulk {'load' if done == 'load' else 'store'} sectors"] += site["sectors"]
         return
     found[f"global {done} requests"] += site["requests"]
@@ -94,7 +93,10 @@ def _global(site: dict[str, Any], found: dict[str, int]) -> None:
 
 
 def _shared(site: dict[str, Any], found: dict[str, int]) -> None:
-    if site["operation"] == "atomic" or site["instruction"].startswith("bulk"):
+    if site["instruction"].startswith("bulk"):  # the global side has none that are wholly outside of their tensor
+        found["bulk copies"] += site["requests"]
+        return
+    if site["operation"] == "atomic":
         return
     done, kind = _DONE[site["operation"]], site["instruction"].split()[0]
     name = kind if kind in ("ldmatrix", "stmatrix", "cp.async") else f"shared {done}"
