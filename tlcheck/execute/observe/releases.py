@@ -25,6 +25,7 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.races import SEVERAL
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid
 from tlcheck.program.atomics import is_tile_atomic
 from tlcheck.program.observed import deciding
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _Thread = tuple[int, int]  # world, thread
 _Handed = dict[tuple[int, bool], Array]  # by the world that hands on, and whether to other blocks too: what it knows
 ALL = -1  # as a thread: all of the block
+_MOST = 1 << 28  # threads that act, times all of which they may know something: some seconds
 
 
 class Releases(Observer):
@@ -49,7 +51,7 @@ class Releases(Observer):
     def __init__(self, machine: Machine) -> None:
         worlds, self._threads = machine.worlds, machine.state.threads
         self.tick, self._warp = 1, machine.options.target.warp
-        self._deciding = deciding(machine.function)
+        self._deciding, self._lost = deciding(machine.function), False
         nothing = np.zeros(len(worlds) * self._threads, np.int32)
         self._knows = np.empty((len(worlds), self._threads), object)  # by thread; threads that know the same share it
         for place in np.ndindex(self._knows.shape):
@@ -69,14 +71,28 @@ class Releases(Observer):
         """Whether each accessor knows the last access to be over.
 
         by, last: worlds and threads; as a thread ALL for those of a block, of last SEVERAL - w for those of warp w.
+        Raises NotModelled where too many threads released or acquired something to follow them.
         """
-        found = np.zeros(len(tick), np.bool_)
-        for world, thread in sorted(set(zip(by[0].tolist(), by[1].tolist(), strict=True))):
-            mine = np.flatnonzero((by[0] == world) & (by[1] == thread))
-            known = self._common(world, thread).reshape(-1, self._threads)
-            for at in mine.tolist():
-                found[at] = np.min(known[last[0][at], self._members(int(last[1][at]))]) >= tick[at]
+        if self._lost:
+            raise NotModelled("a release or acquire by so many threads of so many blocks")
+        pairs = list(zip(by[0].tolist(), by[1].tolist(), strict=True))
+        knows = {pair: self._common(*pair) for pair in set(pairs)}
+        numbers = {id(known): n for n, known in enumerate(knows.values())}
+        group, found = np.array([numbers[id(knows[pair])] for pair in pairs]), np.zeros(len(tick), np.bool_)
+        for number, known in enumerate(knows.values()):
+            if numbers[id(known)] == number:
+                mine = np.flatnonzero(group == number)
+                found[mine] = self._until(known, last[0][mine], last[1][mine]) >= tick[mine]
         return found
+
+    def _until(self, known: Array, worlds: Array, threads: Array) -> Array:
+        """Up to when accesses are over that some threads have made, to whom knows so much."""
+        by_world = known.reshape(-1, self._threads)
+        until = by_world[worlds, np.maximum(threads, 0)]
+        several = np.flatnonzero(threads < 0)
+        for world, thread in set(zip(worlds[several].tolist(), threads[several].tolist(), strict=True)):
+            until[(worlds == world) & (threads == thread)] = by_world[world, self._members(thread)].min()
+        return np.asarray(until)
 
     def is_open(self, world: int, last: _Thread, tick: int) -> bool:
         """Whether a thread of the block has read what was released after that access, and no fence of it followed."""
@@ -85,11 +101,9 @@ class Releases(Observer):
         return last[1] < 0 or any(known[at] >= tick for known in handed)
 
     def _members(self, thread: int) -> slice:
-        """The threads that one number stands for."""
-        if thread == ALL:
-            return slice(None)
-        first = (SEVERAL - thread) * self._warp if thread <= SEVERAL else thread
-        return slice(first, first + (self._warp if thread <= SEVERAL else 1))
+        """The threads for which ALL stands, or SEVERAL - w."""
+        first = (SEVERAL - thread) * self._warp
+        return slice(None) if thread == ALL else slice(first, first + self._warp)
 
     def _common(self, world: int, thread: int) -> Array:
         """What a thread knows, or all of a block."""
@@ -108,8 +122,11 @@ class Releases(Observer):
         if threads is None:
             self.exact &= not (reads or releases or fenced)
             return
-        if not (reads or releases or fenced or atomic.operation == STORE):
-            return  # it goes on with the chain of what was released there
+        if not self._deciding or not (reads or releases or fenced or atomic.operation == STORE):
+            return  # nobody acquires, or it goes on with the chain of what was released there
+        if len(cell) * self._knows.size > _MOST:
+            self._lost = True
+            return
         for one, world, thread in zip(cell.tolist(), *(t.tolist() for t in threads), strict=True):
             here = self._at.get((root, one), {})
             if reads:
