@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from tlcheck.program.walk import declared_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 _DYNAMIC = "dyn_shared_memory_buf"  # the attribute with the bytes that TVM's launch passes
@@ -70,7 +71,6 @@ def _outermost(stmt: Stmt) -> Iterator[Stmt]:
 def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchRequest:
     grid: dict[str, int] = {}
     block: dict[str, int] = {}
-    declared: tuple[Expr, ...] = ()
     line, cooperative, buffers = 0, False, list[Buffer]()
     for stmt in statements(body):
         if isinstance(stmt, Thread):
@@ -78,14 +78,14 @@ def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchReq
             into = grid if stmt.tag.startswith("blockIdx.") else block if stmt.tag.startswith("threadIdx.") else {}
             if extent is not None:
                 into[stmt.tag[-1]] = extent
-        elif isinstance(stmt, Block):
-            declared = declared or stmt.threads
         elif isinstance(stmt, Alloc):
             buffers.append(stmt.buffer)
         elif isinstance(stmt, Evaluate):
             cooperative |= name_of_call(stmt.value) == "sync_grid"
     if not block:
-        block = {axis: n for axis, e in zip(_AXES, declared, strict=False) if (n := size_of(e)) is not None}
+        block = {
+            axis: n for axis, e in zip(_AXES, declared_threads(body), strict=False) if (n := size_of(e)) is not None
+        }
     static = sum(octets(b) for b in buffers if b.scope in _STATIC)
     dynamic = max([octets(b) for b in buffers if b.scope == "shared.dyn"], default=0)
     said = attrs.get(_DYNAMIC, "")

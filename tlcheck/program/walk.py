@@ -28,6 +28,8 @@ from tlcheck.snapshot.ir import (
 )
 from tlcheck.snapshot.walk import statements
 
+_DEFAULT_THREADS = 128
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
@@ -188,7 +190,7 @@ class _Walker:
             self.visit(stmt.body, scope.within(Axis(stmt.var, stmt.start, stmt.extent, kind)))
         elif isinstance(stmt, Thread):
             kind = "block" if stmt.tag.startswith("blockIdx") else "thread"
-            self.threads = _threads(stmt.body) if kind == "block" else self.threads
+            self.threads = declared_threads(stmt.body) if kind == "block" else self.threads
             zero = Expr("int", stmt.var.dtype, value=0)
             self.visit(stmt.body, scope.within(Axis(stmt.var, zero, stmt.extent, kind, stmt.tag)))
         elif isinstance(stmt, If):
@@ -210,9 +212,17 @@ class _Walker:
             self.visit(stmt.body, scope)
 
 
-def _threads(launch: Stmt) -> tuple[Expr, ...]:
-    """Threads of a block as a block inside says it; none where the launch itself does."""
-    return next((s.threads for s in statements(launch) if isinstance(s, Block) and s.threads), ())
+def declared_threads(launch: Stmt) -> tuple[Expr, ...]:
+    """Return the threads of a block, x first, as a block inside says it; none where the launch itself does.
+
+    A kernel that asks for its threads by number and says of none how many there are (`T.Kernel` without `threads`) has
+    128: TileLang's pipelines for CUDA and for ROCm, `MaterializeKernelLaunch(default_threads=128)`.
+    """
+    inside = tuple(statements(launch))
+    said = next((s.threads for s in inside if isinstance(s, Block) and s.threads), ())
+    if said or not any(isinstance(s, Bind) and s.value.value == "launch_thread_idx" for s in inside):
+        return said
+    return tuple([Expr("int", "int32", value=extent) for extent in (_DEFAULT_THREADS, 1, 1)])
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:

@@ -115,6 +115,16 @@ def begins_with_zero():
     return main
 
 
+def threads_by_default():
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4) as bx:
+            tx = T.get_thread_binding(0)
+            B[bx * 128 + tx] = A[bx * 128 + tx]
+
+    return main
+
+
 def padded():
     @T.prim_func
     def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
@@ -407,6 +417,7 @@ uncleared = Case(uncleared)
 bins_not_cleared = Case(bins_not_cleared)
 past_the_end = Case(past_the_end)
 begins_with_zero = Case(begins_with_zero)
+threads_by_default = Case(threads_by_default)
 padded = Case(padded)
 half_a_barrier_synced = Case(half_a_barrier)
 half_a_barrier = Case(tilelang.jit(pass_configs=UNSYNCED)(half_a_barrier))

@@ -43,6 +43,7 @@ RIGHT = (
     "enough_blocks",
     "padded",
     "begins_with_zero",
+    "threads_by_default",
 )
 WARNINGS = {  # rule, buffer, statement, and a part of what is wrong
     "shifted": ("TLS007", "A", "B[bx * 128 + tx] = A[bx * 128 + tx + 1]", "A[512] is out of bounds, so that 0 is read"),

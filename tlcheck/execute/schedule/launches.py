@@ -5,7 +5,6 @@ Of several kernels each starts when all blocks of the one before it have ended.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +12,7 @@ from math import prod
 
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.program.walk import declared_threads
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -90,16 +90,12 @@ def threads_of(function: Function) -> tuple[int, int, int]:
     The annotation is left as it was when a pass adds threads, so the statements win.
     """
     found = [1, 1, 1]
-    declared: tuple[int, ...] = ()
-    launched = False
-    for stmt in statements(kernels(function)[-1].body):
-        if isinstance(stmt, Thread) and stmt.tag.startswith("threadIdx."):
-            found["xyz".index(stmt.tag[-1])] = _constant(stmt.extent)
-            launched = True
-        if isinstance(stmt, Block) and not declared:
-            declared = _declared(stmt)
-    if not launched and declared:
-        found = [*declared, 1, 1, 1][:3]
+    kernel = kernels(function)[-1].body
+    launched = [s for s in statements(kernel) if isinstance(s, Thread) and s.tag.startswith("threadIdx.")]
+    for stmt in launched:
+        found["xyz".index(stmt.tag[-1])] = _constant(stmt.extent)
+    if not launched:
+        found = [*map(_constant, declared_threads(kernel)), 1, 1, 1][:3]
     if not 0 < prod(found) <= _MOST_THREADS:
         raise NotModelled(f"{prod(found)} threads in a block")
     return found[0], found[1], found[2]
@@ -114,14 +110,6 @@ def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int
     if not all(0 <= extent < 1 << 31 for extent in found):  # of gridDim.x; the others end sooner
         raise NotModelled(f"a grid of {' x '.join(map(str, found))} blocks")
     return found[0], found[1], found[2]
-
-
-def _declared(block: Block) -> tuple[int, ...]:
-    threads: tuple[Expr, ...] = getattr(block, "threads", ())
-    if threads:
-        return tuple(_constant(e) for e in threads)
-    text = dict(block.annotations).get("tl.launch_threads", "")
-    return tuple(int(n) for n in ast.literal_eval(text)) if text else ()
 
 
 def _constant(e: Expr) -> int:
