@@ -14,7 +14,7 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.remedy.changes import key_of
 from tlcheck.remedy.reducing import Reduced, Reducer
-from tlcheck.remedy.reproduction import FORMULAS, Script, tensors_of
+from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
@@ -73,14 +73,14 @@ class IssueSearch:
 
     reducer: Reducer
     reduced: Reduced
-    script: Script
+    script: Reproduction
     settings: Settings
 
     @classmethod
     def of(cls, reducer: Reducer, reduced: Reduced) -> IssueSearch:
         """Return the search for a kernel that is small by now."""
         run = reduced.result.run
-        script = Script.of(reduced.text, reduced.function, run.target, reduced.result.pass_configs or {})
+        script = Reproduction.of(reduced.text, reduced.function, run.target, reduced.result.pass_configs or {})
         configs = {key_of(name): value for name, value in script.configs.items()}
         settings = replace(reducer.settings, arch=(run.target,), args={}, pass_configs=configs, scripts=None)
         return cls(reducer, reduced, script, settings)
@@ -103,7 +103,7 @@ class IssueSearch:
         cuda = self._cuda(snapshot, kernel, bare.claim, found)
         return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda)
 
-    def _shown(self, snapshot: Snapshot) -> tuple[Script, ShownElement | None]:
+    def _shown(self, snapshot: Snapshot) -> tuple[Reproduction, ShownElement | None]:
         """Look for inputs, given by a formula, with which an element is wrong that should be a number."""
         for formulas in FORMULAS:
             called = replace(self.script, tensors=tensors_of(snapshot.checkpoints[Checkpoint.SOURCE], formulas))

@@ -23,7 +23,7 @@ _IMPORTS = ("import torch", "from tilelang import tvm")
 
 
 @dataclass(frozen=True)
-class Tensor:
+class InputTensor:
     """A parameter of a kernel. content: a formula; empty for an output, which is 0 before the call."""
 
     name: str
@@ -44,7 +44,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Script:
+class Reproduction:
     """A kernel's text, and how it is called. kernel: the expression that gives the PrimFunc.
 
     configs: pass configurations, by name. tensors: none where the kernel takes something else.
@@ -54,10 +54,10 @@ class Script:
     kernel: str
     target: str
     configs: Mapping[str, str]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[InputTensor, ...]
 
     @classmethod
-    def of(cls, text: str, name: str, target: str, configs: Mapping[str, str]) -> Script:
+    def of(cls, text: str, name: str, target: str, configs: Mapping[str, str]) -> Reproduction:
         """Return the script of a kernel file. name: of the kernel in it."""
         tree = ast.parse(text)
         builder = next(f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == name)
@@ -112,7 +112,7 @@ class Script:
         yield 'print(lowered.kernel_source.split("__global__")[-1])'
 
 
-def tensors_of(function: Function, formulas: tuple[str, str]) -> tuple[Tensor, ...]:
+def tensors_of(function: Function, formulas: tuple[str, str]) -> tuple[InputTensor, ...]:
     """Return the parameters of a kernel as it is written; none where one is no tensor of constant shape.
 
     formulas: of floats and of integers.
@@ -124,11 +124,11 @@ def tensors_of(function: Function, formulas: tuple[str, str]) -> tuple[Tensor, .
     return tuple(t for t in found if t is not None) if None not in found else ()
 
 
-def _tensor(buffer: Buffer, content: str) -> Tensor | None:
+def _tensor(buffer: Buffer, content: str) -> InputTensor | None:
     shape = [dim.value for dim in buffer.shape]
     if buffer.strides or not all(type(dim) is int for dim in shape):
         return None
-    return Tensor(buffer.name, buffer.dtype, tuple(dim for dim in shape if isinstance(dim, int)), content)
+    return InputTensor(buffer.name, buffer.dtype, tuple(dim for dim in shape if isinstance(dim, int)), content)
 
 
 def _formula(dtype: str, formulas: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from tlcheck.lower.selection import Variation
 from tlcheck.remedy.changes import PASS_CONFIG, KernelChange
 from tlcheck.remedy.issue import CudaChange, Issue, ShownElement, difference
 from tlcheck.remedy.reducing import Reduced
-from tlcheck.remedy.reproduction import FORMULAS, Script, tensors_of
+from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
 from tlcheck.report import issue_markdown
 from tlcheck.report.issue_markdown import LONGEST, quoted
@@ -44,9 +44,9 @@ ELEMENT = Element((3,), "3.0", "21.0", "the case's of seed 0")
 SUMS = Path("tests/fixtures/wrong/sums-0.1.9.snapshot.json")
 
 
-def script() -> Script:
+def script() -> Reproduction:
     tensors = tensors_of(codec.loads(SUMS.read_text()).checkpoints[Checkpoint.SOURCE], FORMULAS[0])
-    return replace(Script.of(KERNEL, "sums", "sm_80", {"tl.disable_wgmma": "True"}), tensors=tensors)
+    return replace(Reproduction.of(KERNEL, "sums", "sm_80", {"tl.disable_wgmma": "True"}), tensors=tensors)
 
 
 def issue(hunks: tuple[tuple[str, ...], ...] = ((" }", "-wait<2>();", "+wait<1>();"),)) -> Issue:
@@ -120,7 +120,7 @@ def test_tlcheck_executes_what_the_script_calls() -> None:
 @pytest.mark.parametrize(("decorator", "kernel"), [("@T.prim_func", "main"), ("@tilelang.jit", "main.get_tir()")])
 def test_a_kernel_without_a_builder(decorator: str, kernel: str) -> None:
     text = f"{decorator}\ndef main(A: T.Tensor((4,), 'int8')):\n    pass\n"
-    assert Script.of(text, "main", "sm_80", {}).kernel == kernel
+    assert Reproduction.of(text, "main", "sm_80", {}).kernel == kernel
 
 
 def test_cuda_differs_where_other_functions_are_called() -> None:
