@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.client import Worker
 from tlcheck.lower.runs import Run
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.claim import Claim, kind_of
 from tlcheck.verdicts.judge import JudgingProcess
 from tlcheck.verdicts.kept import Verdicts, loads
 from tlcheck.verdicts.results import read_snapshot
@@ -58,8 +58,15 @@ class WantedFinding:
         claims = all_claims(found.claims)
         if found.failure is not None or any(c.kind == "source" and c.finding is not None for c in claims):
             return False
-        others = {c.finding.rule for c in _wrong(claims) if c.finding is not None} - {self.rule} - self.also
-        return not others and any(map(self.is_of, claims))
+        rules = {c.finding.rule for c in _wrong(claims) if c.finding is not None}
+        if rules - {self.rule} - self.also or (_of_outputs(self.also) and not _of_outputs(rules)):
+            return False
+        return any(map(self.is_of, claims))
+
+
+def _of_outputs(rules: Iterable[str]) -> bool:
+    """Whether an output is wrong, which shows what an order does, and by which pass."""
+    return any(kind_of(rule) == "output" for rule in rules)
 
 
 def _wrong(claims: Sequence[Claim]) -> list[Claim]:

@@ -169,6 +169,9 @@ def test_a_smaller_kernel_has_no_other_finding() -> None:
     for rules, is_shown in ((["TLO001"], True), (["TLR001", "TLO001"], True), (["TLO001", "TLA004"], False)):
         assert wanted.is_shown(Verdicts(tuple(map(broken, rules)))) == is_shown
     assert not wanted.is_shown(Verdicts((broken("TLR001"),)))
+    order = WantedFinding.of(broken("TLR001"), [broken("TLR001"), broken("TLO002")])
+    assert not order.is_shown(Verdicts((broken("TLR001"),))), "nothing shows what the race does"
+    assert order.is_shown(Verdicts((broken("TLR001"), broken("TLO002"))))
 
 
 @pytest.mark.parametrize(("kind", "is_shown"), [("early", True), ("unwritten", False), ("other-value", True)])
