@@ -11,6 +11,7 @@ import pytest
 from tlcheck.cli.main import main
 from tlcheck.execute import reasons as stops
 from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.budget import Budget
 from tlcheck.reasons import KINDS, NOT_MODELLED, Reason, kind_of_code, page, told
 from tlcheck.snapshot import codec
 from tlcheck.verdicts.claim import Claim
@@ -87,7 +88,7 @@ def test_whatever_stops_an_execution_has_a_kind() -> None:
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
 def test_no_claim_of_a_fixture_is_undecided_without_a_code(file: Path) -> None:
     snapshot = codec.loads(file.read_text(encoding="utf-8"))
-    claims = verdicts_of(snapshot, Request(seeds=(0,)), seconds=2.0).claims
+    claims = verdicts_of(snapshot, Request(seeds=(0,), budget=Budget(seconds=2.0))).claims
     assert [claim for claim in _with_explained(claims) if (claim.verdict == "undecided") != bool(claim.code)] == []
 
 
