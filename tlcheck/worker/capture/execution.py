@@ -38,21 +38,22 @@ class Executor:
         self._process: subprocess.Popen[str] | None = None
         self._written: dict[str, Sequence[int]] = {}
         self._spent = 0.0
-        self._begun = 0.0
+        self._begun: float | None = None  # while the script waits
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """While the script waits for values. Raises NoValuesError if it has waited for too long already."""
-        self._begun = time.monotonic()
-        self.require_time()
+        begun = self._begun = time.monotonic()
         try:
+            self.require_time()
             yield
         finally:
-            self._spent += time.monotonic() - self._begun
+            self._spent += time.monotonic() - begun
+            self._begun = None
 
     def require_time(self) -> float:
         """The seconds that are left. Raises NoTimeError where there are none."""
-        left = _SECONDS - self._spent - (time.monotonic() - self._begun)
+        left = _SECONDS - self._spent - (0.0 if self._begun is None else time.monotonic() - self._begun)
         if left <= 0:
             raise NoTimeError(f"its values would take more than {_SECONDS:g} s")
         return left
@@ -84,10 +85,11 @@ class Executor:
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
+        seconds = self.require_time()  # before it is asked: an answer that nobody reads would be the next one's
         with suppress(BrokenPipeError):  # it has ended: there is no answer
             process.stdin.write(json.dumps({**request, "archive": self._archive}) + "\n")
             process.stdin.flush()
-        if not select.select([process.stdout], [], [], self.require_time())[0]:
+        if not select.select([process.stdout], [], [], seconds)[0]:
             process.kill()
         line = process.stdout.readline()
         if not line:
