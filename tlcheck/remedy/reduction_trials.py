@@ -46,7 +46,7 @@ class WantedFinding:
         """Return what a refuted claim is about. claims: all of the kernel."""
         assert claim.finding is not None
         kind = claim.finding.origin.kind if claim.finding.origin is not None else ""
-        return cls(claim.finding.rule, kind, frozenset(c.finding.rule for c in _wrong(claims) if c.finding is not None))
+        return cls(claim.finding.rule, kind, frozenset(_rules(claims)))
 
     def is_of(self, claim: Claim) -> bool:
         """Return whether a claim is refuted in the same way."""
@@ -58,7 +58,7 @@ class WantedFinding:
         claims = all_claims(found.claims)
         if found.failure is not None or any(c.kind == "source" and c.finding is not None for c in claims):
             return False
-        rules = {c.finding.rule for c in _wrong(claims) if c.finding is not None}
+        rules = _rules(claims)
         if rules - {self.rule} - self.also or (_of_outputs(self.also) and not _of_outputs(rules)):
             return False
         return any(map(self.is_of, claims))
@@ -69,9 +69,9 @@ def _of_outputs(rules: Iterable[str]) -> bool:
     return any(kind_of(rule) == "output" for rule in rules)
 
 
-def _wrong(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims that blame the compiler."""
-    return [c for c in claims if c.blames_compiler and c.finding is not None]
+def _rules(claims: Sequence[Claim]) -> set[str]:
+    """The rules by which claims blame the compiler."""
+    return {c.finding.rule for c in claims if c.blames_compiler and c.finding is not None}
 
 
 def is_right(found: Verdicts) -> bool:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from tlcheck.program.roles import roles
 from tlcheck.remedy.changes import key_of
@@ -36,10 +37,7 @@ class InputTensor:
         shape, dtype = ", ".join(map(str, self.shape)), f"torch.{self.dtype}"
         if not self.content:
             return f"torch.zeros({shape}, dtype={dtype}, device={device})"
-        count = 1
-        for length in self.shape:
-            count *= length
-        number = f"torch.arange({count}, device={device})"
+        number = f"torch.arange({prod(self.shape)}, device={device})"
         return f"({self.content.replace('n', number, 1)}).reshape({shape}).to({dtype})"
 
 
