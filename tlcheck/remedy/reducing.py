@@ -127,7 +127,7 @@ class Reducer:
             pythonpath=(*self.settings.pythonpath, folder),
             pass_configs=self.settings.pass_configs,
         )
-        request = replace(self.request, seeds=finding.seeds[:1] or self.request.seeds)
+        request = replace(self.request, seeds=_seeds_of(claim, result) or self.request.seeds)
         cache, seconds = open_cache(self.settings.cache), sum(lowered.seconds.values())
         return Trials(
             WantedFinding.of(claim, all_claims(result.claims)),
@@ -159,6 +159,13 @@ class Reducer:
             self.stoppable(checks.stop)
             ((_, found),) = checks.results([Selection(file, name, run.toolchain)])
         return replace(self._history(), settings=settings).told(found)
+
+
+def _seeds_of(claim: Claim, result: Result) -> tuple[int, ...]:
+    """One seed that shows a finding, and one that shows a wrong output, which a race may leave right in others."""
+    outputs = [c for c in all_claims(result.claims) if c.kind == "output" and c.blames_compiler]
+    found = [c.finding.seeds[:1] for c in (claim, *outputs[:1]) if c.finding is not None]
+    return tuple(dict.fromkeys(seed for seeds in found for seed in seeds))
 
 
 _NOT_ALONE = (
