@@ -12,7 +12,7 @@ _SCATTERED = 1.5  # times the sectors that would do
 _NARROW = 4  # bytes: from here on a warp fills whole sectors
 _MANY = 16 * 32  # lanes of a site, below which nothing is worth a sentence
 _DIVERGED = 0.75  # of the lanes
-_WORD, _WIDEST, _WARP = 4, 16, 32
+_WORD, _WIDEST = 4, 16
 
 
 def advised(site: SiteCost, target: Target) -> SiteCost:
@@ -34,7 +34,7 @@ def _limit(site: SiteCost, target: Target) -> tuple[str, str]:
     if site.space == "tensor cores":
         return _slow_form(site, target)
     if site.space == "global" and site.instruction in ("load", "store", "cp.async"):
-        return _narrow(site)
+        return _narrow(site, target.warp)
     return "", ""
 
 
@@ -55,17 +55,17 @@ def _scattered(site: SiteCost) -> tuple[str, str]:
     )
 
 
-def _narrow(site: SiteCost) -> tuple[str, str]:
+def _narrow(site: SiteCost, warp: int) -> tuple[str, str]:
     if not 0 < site.width < _NARROW or site.lanes < _MANY or site.useful < site.lanes * site.width:
-        return _diverged(site)
+        return _diverged(site, warp)
     return "width", (
         f"{site.width} bytes a thread and instruction: rows of `{site.buffer}` that begin at multiples of 16 bytes, and"
         f" 16 contiguous bytes for each thread, make vectors of it"
     )
 
 
-def _diverged(site: SiteCost) -> tuple[str, str]:
-    active = site.lanes / (_WARP * site.requests) if site.requests else 1.0
+def _diverged(site: SiteCost, warp: int) -> tuple[str, str]:
+    active = site.lanes / (warp * site.requests) if site.requests else 1.0
     if active >= _DIVERGED or site.lanes < _MANY:
         return "", ""
     return "divergence", f"{active:.0%} of a warp's threads take part: let whole warps take a branch"

@@ -1,4 +1,5 @@
 """AMD's targets: ROCm documentation, "AMD GPU specifications" and "Hardware features"; the CDNA3 and CDNA4 ISA guides.
+Units of LDS and registers: LLVM, `AMDGPUBaseInfo.cpp`.
 
 A wavefront is a warp, the local data share (LDS) is shared memory, a compute unit is a multiprocessor.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from tlcheck.targets.target import AMD, Limits, Target
 
 WARP = 64
+_SIMDS = 4
 _KILO = 2**10
 # Families of instructions, and calls for which the device library has functions (tl_templates/hip): cp.async, dp4a.
 _CDNA3 = frozenset({"mfma", "cp.async", "dp4a"})
@@ -17,8 +19,11 @@ _CDNA4 = frozenset({"mfma.cdna4", "ds_read_tr"})
 _FNUZ = {"float8_e4m3fn": "float8_e4m3fnuz", "float8_e5m2": "float8_e5m2fnuz"}
 
 
-def _target(arch: str, minor: int, shared: int, units: int) -> Target:
-    """shared: KiB of LDS. units: compute units of MI300X, MI355X."""
+def _target(arch: str, minor: int, shared: int, unit: int, units: int) -> Target:
+    """shared: KiB of LDS; unit: bytes of its smallest share. units: compute units of MI300X, MI355X.
+
+    A thread's registers are its VGPRs and AGPRs together: a SIMD has 512 of both for each lane.
+    """
     limits = Limits(
         static_shared=shared * _KILO,
         shared=shared * _KILO,
@@ -31,10 +36,13 @@ def _target(arch: str, minor: int, shared: int, units: int) -> Target:
         multiprocessor_registers=128 * _KILO,
         grid=(2**31 - 1, 2**16 - 1, 2**16 - 1),
         multiprocessors=units,
+        shared_unit=unit,
+        register_unit=8 * WARP,
+        register_files=_SIMDS,
     )
     instructions = _CDNA3 if minor == 4 else _CDNA3 | _CDNA4
     formats = _FNUZ if minor == 4 else {fnuz: ocp for ocp, fnuz in _FNUZ.items()}
     return Target(AMD, arch, (9, minor), WARP, limits, "hip", None, instructions, formats)
 
 
-TARGETS = (_target("gfx942", 4, 64, 304), _target("gfx950", 5, 160, 256))
+TARGETS = (_target("gfx942", 4, 64, 512, 304), _target("gfx950", 5, 160, 1280, 256))

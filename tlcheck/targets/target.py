@@ -27,6 +27,9 @@ class Limits:
     multiprocessor_registers: registers of one multiprocessor.
     grid: blocks along each axis.
     multiprocessors: multiprocessors of the usual part.
+    shared_unit: bytes in multiples of which a block has shared memory.
+    register_unit: registers in multiples of which a warp has them.
+    register_files: parts of a multiprocessor (AMD: SIMDs) that each have a share of its registers and of its warps.
     """
 
     static_shared: int
@@ -40,6 +43,9 @@ class Limits:
     multiprocessor_registers: int
     grid: Extents
     multiprocessors: int
+    shared_unit: int = 1
+    register_unit: int = 256
+    register_files: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,5 +105,6 @@ def test_too_much_shared_memory_is_refuted_without_a_compiler(
 
 def test_what_cannot_be_counted_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = snapshot("apart", "sm_80")
-    assert main(["cost", saved(tmp_path, replace(bare, target="gfx942"))]) == 3
+    source = {"source": bare.checkpoints["source"]}
+    assert main(["cost", saved(tmp_path, replace(bare, checkpoints=source))]) == 3
     assert "not counted" in capsys.readouterr().err

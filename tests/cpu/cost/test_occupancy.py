@@ -36,3 +36,24 @@ def test_resident_blocks(arch: str, threads: int, shared: int, expected: tuple[i
 )
 def test_registers_limit_blocks(threads: int, registers: int, expected: tuple[int, str]) -> None:
     assert resident_blocks(target("sm_90"), threads, 0, registers) == expected
+
+
+@pytest.mark.parametrize(
+    ("arch", "threads", "shared", "registers", "expected"),
+    [
+        ("gfx942", 256, 16_384, 0, (4, "shared memory")),
+        ("gfx942", 256, 21_700, 0, (2, "shared memory")),  # 22,016 in units of 512: not three times in 64 KiB
+        ("gfx950", 256, 32_001, 0, (4, "shared memory")),  # 33,280 in units of 1,280: not five times in 160 KiB
+        ("gfx942", 256, 65_537, 0, (0, "shared memory")),
+        ("gfx942", 256, 0, 128, (4, "registers")),  # 512 of a SIMD for each lane
+        ("gfx942", 256, 0, 129, (3, "registers")),  # in units of 8: 136
+        ("gfx942", 256, 0, 512, (1, "registers")),
+        ("gfx942", 512, 0, 264, (0, "registers")),  # one wave on each SIMD, and the block has 8
+        ("gfx942", 64, 0, 64, (32, "blocks")),
+    ],
+)
+def test_waves_of_a_compute_unit(
+    arch: str, threads: int, shared: int, registers: int, expected: tuple[int, str]
+) -> None:
+    """Registers are VGPRs and AGPRs together."""
+    assert resident_blocks(target(arch), threads, shared, registers) == expected

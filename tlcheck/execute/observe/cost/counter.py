@@ -22,11 +22,10 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.cost import geometry
 from tlcheck.execute.observe.cost.arithmetic import operations
 from tlcheck.execute.observe.cost.flight import Flights
+from tlcheck.execute.observe.cost.rules import rules_of
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite, CountedSites, Operation, Space, Tally
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Evaluate, Stmt
-from tlcheck.targets.target import NVIDIA
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 _MOST = 1 << 12  # accesses that are remembered
 _WIDEST = 16  # bytes of one lane in one instruction
-_HALF_WORD = 2
 _BYPASS = 16  # bytes of a cp.async that goes by the L1 cache
 
 
@@ -42,13 +40,9 @@ class Counter(Observer):
     """Counts in all worlds of a machine. sites: what was counted. flights: bytes of copies that are under way."""
 
     def __init__(self, machine: Machine) -> None:
-        """Raises NotModelled for a target whose memory works in another way."""
-        target = machine.options.target
-        if target.family != NVIDIA:
-            raise NotModelled(f"the cost of kernels for {target}")
         self.machine, self.sites = machine, CountedSites(len(machine.worlds))
+        self._rules = rules_of(machine.options.target)
         self.flights = Flights(len(machine.worlds))
-        self._vectors = target.capability >= (9, 0)  # red.v2.f32, red.v4.f32
         self._known: dict[tuple[int, ...], tuple[list[object], list[tuple[CountedSite, Array]]]] = {}
         self._arithmetic: dict[int, tuple[Stmt, Mapping[str, int]]] = {}  # by the statement's id
         self._source: tuple[Stmt | None, Array] | None = None  # what a copy reads
@@ -80,17 +74,17 @@ class Counter(Observer):
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async)."""
-        access = _CountedAccess(place, position, mask)
+        access = _CountedAccess(place, position, mask, self._rules.lanes)
         width, stmt = place.aligned, place.state.at
         rows, active = access.rows(access.starts(unfold=width // place.kind.octets)[0])
-        found, ideal = geometry.wavefronts(rows, width, loads=False)
+        found, ideal = self._rules.wavefronts(rows, width, loads=False)
         sources = self._source
         if width == _BYPASS and sources is not None and sources[0] is stmt and sources[1].shape == rows.shape:
-            found, ideal = geometry.copied(rows, sources[1], width)
+            found, ideal = self._rules.copied(rows, sources[1], width)
         tally = Tally(
             requests=active,
             lanes=(rows >= 0).sum(axis=-1),
-            moved=found * geometry.LINE,
+            moved=found * self._rules.line(width, loads=False),
             useful=geometry.distinct(rows) * width,
             wavefronts=found,
             ideal=ideal,
@@ -124,7 +118,7 @@ class Counter(Observer):
         self, operation: Operation, place: Place, position: Position, mask: Mask, stmt: Stmt | None
     ) -> Iterator[tuple[CountedSite, Array]]:
         """The sites of an access, and their counts."""
-        access, shared = _CountedAccess(place, position, mask), isinstance(place.memory, Cells)
+        access, shared = _CountedAccess(place, position, mask, self._rules.lanes), isinstance(place.memory, Cells)
         if place.arranged:
             yield self._loaded_matrices(access, stmt)
             return
@@ -135,7 +129,7 @@ class Counter(Observer):
             if form == "cp.async":
                 self._source = stmt, rows
             tally = self._tally(operation, rows, active, width, shared=shared)
-            if operation == "atomic" and _is_swapped(place, stmt, width, shared=shared):
+            if operation == "atomic" and self._is_swapped(place, stmt, width, shared=shared):
                 before, tally = self._swapped(tally, rows, shared=shared)
                 site = CountedSite(stmt, space, "read", place.name, "load before a swap", width)
                 yield site, self._columns(before, self._warps)
@@ -149,11 +143,18 @@ class Counter(Observer):
         if operation == "atomic":
             tally += Tally(collisions=lanes - different)
         if shared:
-            found, ideal = geometry.wavefronts(rows, width, loads=operation == "read")
-            return tally + Tally(wavefronts=found, ideal=ideal, moved=found * geometry.LINE)
-        found = geometry.sectors(rows, width)
-        least = -(-different * width // geometry.SECTOR)
-        return tally + Tally(sectors=found, least=least, moved=found * geometry.SECTOR)
+            loads = operation == "read"
+            found, ideal = self._rules.wavefronts(rows, width, loads=loads)
+            return tally + Tally(wavefronts=found, ideal=ideal, moved=found * self._rules.line(width, loads=loads))
+        sector = self._rules.sector
+        found = geometry.sectors(rows, width, sector)
+        return tally + Tally(sectors=found, least=-(-different * width // sector), moved=found * sector)
+
+    def _is_swapped(self, place: Place, stmt: Stmt | None, width: int, *, shared: bool) -> bool:
+        """Whether an atomic is a loop of a load and a compare-and-swap: as compilers write what no instruction does."""
+        if not place.kind.is_float or not isinstance(stmt, Evaluate):
+            return False
+        return self._rules.swapped(name_of_call(stmt.value).lower(), width, shared=shared)
 
     def _swapped(self, tally: Tally, rows: Array, *, shared: bool) -> tuple[Tally, Tally]:
         """The loads and the swaps of a loop that does what no instruction does.
@@ -168,14 +169,15 @@ class Counter(Observer):
             moved = wavefronts * geometry.LINE
             loads = replace(plain, requests=rounds, ideal=rounds, wavefronts=wavefronts, moved=moved)
             return loads, replace(tally, requests=rounds)
-        requests, sectors = geometry.rounds(rows)
-        return plain, replace(tally, requests=requests, sectors=sectors, moved=sectors * geometry.SECTOR)
+        sector = self._rules.sector
+        requests, sectors = geometry.rounds(rows, sector)
+        return plain, replace(tally, requests=requests, sectors=sectors, moved=sectors * sector)
 
     def _instructions(self, operation: Operation, access: _CountedAccess, form: str) -> list[tuple[Array, int]]:
         """The instructions that an access takes, (instructions * worlds, lanes), and their widths."""
         kind, (worlds, lanes), shared = access.place.kind, access.shape, access.place.shared
         if operation == "atomic":
-            vectors = kind.bits == 16 or (self._vectors and kind.name == "float32" and not shared)
+            vectors = kind.bits == 16 or (self._rules.vectors and kind.name == "float32" and not shared)
             return access.instructions() if vectors else access.elements()
         found = access.instructions()  # of global memory a compiler knows no alignment but that of elements
         each = self.sites.worlds
@@ -241,7 +243,7 @@ class Counter(Observer):
 
     def _bulk(self, place: Place, position: Position, mask: Mask, operation: Operation, form: str) -> None:
         """The tensor's side: the sectors of a box, by one thread of each world."""
-        access = _CountedAccess(place, position, mask)
+        access = _CountedAccess(place, position, mask, self._rules.lanes)
         starts = access.starts()[0].max(axis=-1)  # (elements, worlds)
         rows = starts.T
         moved = geometry.distinct(np.where(rows < 0, -1, rows // geometry.SECTOR))
@@ -271,7 +273,8 @@ class Counter(Observer):
             known = self._arithmetic[id(stmt)] = stmt, operations(stmt)
         if not known[1]:
             return
-        warps = _padded(frame.mask().astype(np.int64), 0).reshape(frame.worlds, -1, geometry.LANES).sum(axis=-1)
+        warps = _padded(frame.mask().astype(np.int64), 0, self._rules.lanes)
+        warps = warps.reshape(frame.worlds, -1, self._rules.lanes).sum(axis=-1)
         lanes = warps.sum(axis=-1).reshape(-1, self.sites.worlds).sum(axis=0)
         requests = (warps > 0).sum(axis=-1).reshape(-1, self.sites.worlds).sum(axis=0)
         for dtype, count in known[1].items():
@@ -314,7 +317,8 @@ class Counter(Observer):
         self._waited(f"wait for {kind}", mask)
 
     def _waited(self, form: str, mask: Mask) -> None:
-        warps = _padded(mask.astype(np.int64), 0).reshape(*mask.shape[:-1], -1, geometry.LANES).sum(axis=-1)
+        warps = _padded(mask.astype(np.int64), 0, self._rules.lanes)
+        warps = warps.reshape(*mask.shape[:-1], -1, self._rules.lanes).sum(axis=-1)
         tally = Tally(requests=(warps > 0).sum(axis=-1), lanes=warps.sum(axis=-1))
         self._add(CountedSite(self.machine.state.at, "barrier", "wait", "", form), tally)
 
@@ -341,7 +345,7 @@ class Counter(Observer):
     @property
     def _warps(self) -> int:
         """Of a block."""
-        return -(-self.machine.state.threads // geometry.LANES)
+        return -(-self.machine.state.threads // self._rules.lanes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,6 +355,7 @@ class _CountedAccess:
     place: Place
     position: Position
     mask: Mask
+    warp: int  # lanes of one
     shape: tuple[int, int] = field(init=False)  # worlds, lanes
 
     def __post_init__(self) -> None:
@@ -405,14 +410,14 @@ class _CountedAccess:
         return bool(((starts[1:] - starts[:-1] == bits // 8) | (starts[1:] < 0)).all())
 
     def rows(self, starts: Array) -> tuple[Array, Array]:
-        """Addresses by warps, (rows, 32), and whether any lane of each takes part."""
-        found = _padded(starts, -1).reshape(-1, geometry.LANES)
+        """Addresses by warps, (rows, lanes of one), and whether any lane of each takes part."""
+        found = _padded(starts, -1, self.warp).reshape(-1, self.warp)
         return found, np.asarray((found >= 0).any(axis=-1))
 
 
-def _padded(lanes: Array, filler: int) -> Array:
+def _padded(lanes: Array, filler: int, warp: int) -> Array:
     """With lanes up to a whole warp."""
-    missing = -lanes.shape[-1] % geometry.LANES
+    missing = -lanes.shape[-1] % warp
     if not missing:
         return lanes
     return np.concatenate([lanes, np.full((*lanes.shape[:-1], missing), filler, lanes.dtype)], axis=-1)
@@ -426,14 +431,6 @@ def _is_of_barrier(stmt: Stmt | None) -> bool:
 def _called(stmt: Stmt | None) -> str:
     """The name of the call that a statement is; empty for another one."""
     return name_of_call(stmt.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
-
-
-def _is_swapped(place: Place, stmt: Stmt | None, width: int, *, shared: bool) -> bool:
-    """Whether an atomic is a loop of a load and a compare-and-swap: as nvcc writes what no instruction does."""
-    if not place.kind.is_float or not isinstance(stmt, Evaluate):
-        return False
-    name = name_of_call(stmt.value).lower()
-    return shared or width == _HALF_WORD or "max" in name or "min" in name
 
 
 def _form(operation: str, stmt: Stmt | None) -> str:

@@ -22,9 +22,9 @@ _HALF = 16  # bytes of half a sector
 _HALVES = LINE // _HALF
 
 
-def sectors(starts: Array, width: int) -> Array:
+def sectors(starts: Array, width: int, sector: int = SECTOR) -> Array:
     """The different sectors that each warp touches; width: of an aligned access, in bytes."""
-    return distinct(np.where(starts < 0, -1, starts // SECTOR)) if width <= SECTOR else _wide_sectors(starts, width)
+    return distinct(np.where(starts < 0, -1, starts // sector)) if width <= sector else _wide_sectors(starts, width)
 
 
 def _wide_sectors(starts: Array, width: int) -> Array:
@@ -47,7 +47,7 @@ def wavefronts(starts: Array, width: int, *, loads: bool) -> tuple[Array, Array]
     name one word share it. Of loads two such groups go together where neighbours, or lanes two apart, name one address.
     """
     groups = max(1, width // WORD)
-    each = conflicts(_words(starts, width).reshape(-1, BANKS)).reshape(-1, groups)
+    each = conflicts(words_of(starts, width).reshape(-1, BANKS)).reshape(-1, groups)
     ideal = (each > 0).sum(axis=-1)
     found = each.sum(axis=-1)
     if loads and groups > 1:
@@ -55,8 +55,8 @@ def wavefronts(starts: Array, width: int, *, loads: bool) -> tuple[Array, Array]
     return found, ideal
 
 
-def _words(starts: Array, width: int) -> Array:
-    """The words that each lane names, (warps, 32 * words)."""
+def words_of(starts: Array, width: int) -> Array:
+    """The words that each lane names, (warps, lanes * words)."""
     count = max(1, width // WORD)
     first = np.where(starts < 0, -LINE, starts // WORD)
     return first if count == 1 else (first[..., None] + np.arange(count)).reshape(len(starts), -1)
@@ -73,7 +73,7 @@ def _merge(starts: Array, width: int, each: Array, found: Array, ideal: Array) -
     if not alike.any():
         return
     before = each.reshape(-1, 2)[alike]
-    merged = conflicts(_words(parts[alike], width))
+    merged = conflicts(words_of(parts[alike], width))
     rows = np.flatnonzero(alike) // (LANES // together)
     np.subtract.at(found, rows, before.sum(axis=-1) - merged)
     np.subtract.at(ideal, rows, (before > 0).sum(axis=-1) - (merged > 0))
@@ -83,14 +83,14 @@ def _same(one: Array, other: Array) -> Mask:
     return np.asarray((one == other) | (one < 0) | (other < 0))
 
 
-def conflicts(words: Array) -> Array:
+def conflicts(words: Array, banks: int = BANKS) -> Array:
     """How many different words of one bank each row names at most; negative numbers are none."""
     ordered = np.sort(words, axis=-1)
     new = ordered >= 0
     new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    slots = (ordered & (BANKS - 1)) + BANKS * np.arange(len(words))[:, None]
-    counts = np.bincount(slots[new], minlength=len(words) * BANKS)
-    found: Array = counts.reshape(-1, BANKS).max(axis=-1)
+    slots = (ordered & (banks - 1)) + banks * np.arange(len(words))[:, None]
+    counts = np.bincount(slots[new], minlength=len(words) * banks)
+    found: Array = counts.reshape(-1, banks).max(axis=-1)
     return found
 
 
@@ -104,7 +104,7 @@ def copied(starts: Array, sources: Array, width: int) -> tuple[Array, Array]:
     part = np.where(sources < 0, -1, part)
     which = np.where(np.isin(part ^ 1, part[part >= 0]), 2, part & 1)
     keys, group = np.unique(np.where(part < 0, -1, part // _HALVES * 3 + which), return_inverse=True)
-    words = _words(np.where(sources < 0, -1, starts), width).reshape(part.size, -1)
+    words = words_of(np.where(sources < 0, -1, starts), width).reshape(part.size, -1)
     chosen = np.unique((group.reshape(-1, 1) << _BITS) + words)
     chosen = chosen[(chosen & (1 << (_BITS - 1))) == 0]
     counts = np.bincount((chosen >> _BITS) * BANKS + (chosen & (BANKS - 1)), minlength=len(keys) * BANKS)
@@ -115,21 +115,21 @@ def copied(starts: Array, sources: Array, width: int) -> tuple[Array, Array]:
     return found, wavefronts(starts, width, loads=False)[1]
 
 
-def rounds(starts: Array) -> tuple[Array, Array]:
+def rounds(starts: Array, sector: int = SECTOR) -> tuple[Array, Array]:
     """Compare-and-swaps until each lane has changed its word, one lane of each word at a time: how many, and their
     sectors.
     """
     words = np.where(starts < 0, -1, starts // WORD)
     order = np.argsort(words, axis=-1, kind="stable")
     ordered = np.take_along_axis(words, order, axis=-1)
-    place = np.broadcast_to(np.arange(LANES), ordered.shape)
+    place = np.broadcast_to(np.arange(ordered.shape[-1]), ordered.shape)
     begins = np.concatenate([np.ones((len(words), 1), np.bool_), ordered[:, 1:] != ordered[:, :-1]], axis=-1)
     rank = place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)
     requests, moved = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
     for turn in range(int(rank[ordered >= 0].max(initial=-1)) + 1):
         left = np.where(rank >= turn, ordered, -1)
         requests += (left >= 0).any(axis=-1)
-        moved += distinct(np.where(left < 0, -1, left * WORD // SECTOR))
+        moved += distinct(np.where(left < 0, -1, left * WORD // sector))
     return requests, moved
 
 

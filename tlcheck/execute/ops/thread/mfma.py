@@ -18,6 +18,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.expressions import formatted
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import TensorCoreForm
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of, reinterpreted
@@ -60,8 +61,10 @@ def mfma(e: Expr, program: KernelProgram) -> Run:
     left = _seen(reading(a[0], a_at, (m, k)), a_kind, program)
     right = _seen(reading(b[0], b_at, (k, m)), b_kind, program)
     add = adding(left, right, c[0], c_at, (m, m), c_kind)
+    form = TensorCoreForm("mfma", m, m, k, a_kind.name, WAVE, c[0].name)
 
     def run(frame: Frame) -> Value:
+        program.observers.product_issued(form, program.state.at, frame.mask())
         program.observers.product(terms_of(frame, (a[0], a_at), (b[0], b_at), c_at))
         return add(frame)
 
