@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-slow test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs site bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test test-slow lint format docs fixtures device-library clean"
+	@echo "targets: demo test test-slow lint format docs site fixtures device-library clean"
 	@echo "that take long: test-releases test-wheel test-cluster mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
@@ -92,12 +92,21 @@ format: .venv/stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The pages that are made from code, then the site.
 docs: .venv/stamp
+	$(BIN)/python -m tlcheck.cli.reference docs/reference
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
 	$(BIN)/python -m tlcheck.reasons docs/reasons.md
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas
 	$(BIN)/python docs/pictures/make.py
 	$(BIN)/python docs/findings/make.py
+	$(MAKE) site
+
+# build/site: a link or an anchor that leads nowhere is an error.
+site: .venv/stamp
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python docs/site.py build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py

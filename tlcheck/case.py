@@ -25,12 +25,14 @@ ALL_TARGETS = USUAL
 class Expect:
     """One known defect of some TileLang releases, as pytest's xfail: reported in full, counted apart.
 
-    releases: PEP 440 specifier of the releases that show it, e.g. ``">=0.1.7.post3,<=0.1.14"``.
-    rule: id of the rule that refutes an atomic of the case, e.g. ``"TLA001"``; or
-    error: regular expression found in the error that lowering ends with. Exactly one of both.
-    buffer: only findings at this destination; any where empty.
-    targets: archs that show it; empty for all of the case.
-    reason: why, with a link where one exists.
+    Give exactly one of `rule` and `error`.
+
+    releases: PEP 440 specifier of the releases that show it, such as ``">=0.1.7.post3,<=0.1.14"``.
+    rule: id of the rule that refutes a claim of the case, such as ``"TLA001"``.
+    error: regular expression found in the error that lowering ends with.
+    buffer: only findings at this destination; any if empty.
+    targets: archs that show it; all of the case if empty.
+    reason: why, with a link if there is one.
     """
 
     releases: str
@@ -48,7 +50,11 @@ class Expect:
 
 @dataclass(frozen=True)
 class Variant:
-    """Other inputs for a case's kernel, as `Case.inputs`. reference: None for the case's own."""
+    """Other inputs for a case's kernel.
+
+    inputs: a function as `Case.inputs`.
+    reference: a function as `Case.reference`; None for the case's own.
+    """
 
     inputs: Callable[..., Any]
     reference: Callable[..., Any] | None = None
@@ -61,31 +67,31 @@ class Case:
     kernel: a ``@tilelang.jit`` function, a function that returns a PrimFunc, or a PrimFunc.
     args: the kernel's build arguments.
     targets: archs it is lowered for.
-    inputs: ``inputs(args, generator, device) -> tuple of tensors``, the kernel's parameters in order, outputs included
-        (zeroed where the kernel accumulates into them).
-    reference: ``reference(args, *inputs) -> mapping of parameter name -> float64 (or integer) tensor``, in the physical
-        arrangement in which the kernel leaves each output.
+    inputs: ``inputs(args, generator, device)`` returns a tensor for each parameter, in order, outputs included (zeroed
+        if the kernel accumulates into them).
+    reference: ``reference(args, *inputs)`` returns a float64 (or integer) tensor for each output, by parameter name, in
+        the physical arrangement in which the kernel leaves it.
     tolerance: bound of ||out - ref|| / ||ref|| for each output; None: derived from the dtypes, `terms`, `rounded` and
         the reference's own error in float32.
     expect: known defects of releases.
 
-    What follows is for `tlcheck run`:
+    The fields below are for `tlcheck run`:
 
     variants: other inputs by name, such as ties, large values or another size.
-    exact: inputs on which every sum is exact, so that the outputs have to be equal to the reference's; None: `inputs`
-        with floating-point values rounded to integers.
-    outcome: ``outcome(args, *tensors after the run) -> mapping``: what of the outputs is determined and is compared
+    exact: inputs on which every sum is exact, so that outputs must equal the reference's; None: `inputs` with
+        floating-point values rounded to integers.
+    outcome: ``outcome(args, *tensors after the run)`` returns the part of the outputs that is determined, and compared
         with `reference`; None: the outputs as they are.
     updates: outputs whose content before the run matters: added to, or written in part. None: those that the kernel
         adds to with atomics, or reads. All other outputs are poisoned before each run.
-    recorded: a file beside the kernel file, from `tlcheck capture --live`: a call with its inputs and what it left. The
-        call is repeated on these inputs and compared with that; `inputs` and `reference` may be left out.
-    terms: how many terms are summed for one element of an output. rounded: the narrowest dtype that operands or
-        intermediate results have on the way, where it is narrower than the accumulator.
+    recorded: a file beside the kernel file, kept by `tlcheck capture --live`: a call with its inputs and outputs. The
+        call is repeated and compared with these outputs; `inputs` and `reference` may be left out.
+    terms: how many terms are summed for one element of an output; a number, or a function of `args`.
+    rounded: the narrowest dtype of operands or intermediate results, if it is narrower than the accumulator.
     float_atomics: whether the order of floating-point additions may differ from run to run; None: as the atomics say.
-    baselines: ``baseline(args, *inputs) -> function to be timed``, by name: the same in torch.
-    traffic, flops: bytes that have to move and operations that have to be done; None: each tensor once, and nothing.
-    Numbers may be functions of `args`.
+    baselines: the same in torch, by name: ``baseline(args, *inputs)`` returns the function that is timed.
+    traffic: bytes that have to move; None: each tensor once. A number, or a function of `args`.
+    flops: operations that have to be done; None: nothing is said of them. A number, or a function of `args`.
     """
 
     kernel: Callable[..., Any] | Any

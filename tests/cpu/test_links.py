@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = (".", "docs", "docs/internals", "docs/rules", "docs/findings", "results", "results/h200")
-DOCUMENTS = [file for folder in FOLDERS for file in sorted((ROOT / folder).glob("*.md"))]
+FOLDERS = (".", "docs", *(f"docs/{name}" for name in ("internals", "rules", "findings", "reference", "schemas")))
+RESULTS = ("results", "results/h200", "results/cost", "results/amd")
+DOCUMENTS = [file for folder in (*FOLDERS, *RESULTS) for file in sorted((ROOT / folder).glob("*.md"))]
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]*))?\)")
 

@@ -93,10 +93,18 @@ def _run(argv: list[str]) -> int:
         raise UsageError("`tlcheck report golden` is called `tlcheck golden page` now")
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)} (`tlcheck --help` lists all)")
-    command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
+    return _module(name).run(parser_of(name).command_line(argv[1:]))
+
+
+def parser_of(name: str) -> Parser:
+    """Return the parser of a command, whose module is imported."""
     parser = Parser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
-    command.add_arguments(parser)
-    return command.run(parser.command_line(argv[1:]))
+    _module(name).add_arguments(parser)
+    return parser
+
+
+def _module(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -59,9 +59,23 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key != "default"}
 
 
+def index() -> str:
+    """Return a page that names each schema."""
+    rows = (f"| [`{name}.json`]({name}.json) | {_summary(report)} |\n" for name, report in REPORTS.items())
+    return (
+        "# JSON Schemas\n\nWhat `--format json` writes, field by field. Made by `make docs`.\n\n"
+        f"| schema | content |\n|---|---|\n{''.join(rows)}"
+    )
+
+
+def _summary(report: type) -> str:
+    return (inspect.getdoc(report) or "").partition(".")[0]
+
+
 def write(folder: Path) -> None:
-    """Write all schemas."""
+    """Write all schemas, and the page that names them."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "README.md").write_text(index(), encoding="utf-8")
     for name, report in REPORTS.items():
         (folder / f"{name}.json").write_text(json.dumps(schema_of(report), indent=2) + "\n", encoding="utf-8")
 

@@ -55,7 +55,7 @@ def rendered(results: list[Result], code: int = 1) -> Any:
 
 
 def test_the_schemas_are_ones() -> None:
-    for file in DOCS.iterdir():
+    for file in DOCS.glob("*.json"):
         VALIDATOR.check_schema(json.loads(file.read_text()))
 
 
