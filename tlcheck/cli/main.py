@@ -28,6 +28,7 @@ COMMANDS = {
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
+    "fuzz": "make kernels that nobody wrote, and find what a release silently gets wrong",
     "matrix": "check kernels with many toolchains, and say which can be supported",
     "trace": "say where an element of an output comes from, as written and as lowered",
     "cost": "count what each access of a kernel costs: sectors, bank conflicts, widths, flops",

@@ -1,0 +1,125 @@
+"""What a campaign keeps: how far it is, what was reached, each finding in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tlcheck.errors import UsageError
+from tlcheck.files import make_folder, put
+from tlcheck.fuzz.outcome import Signature
+
+_STATE, _FINDINGS, _LOG = "state.json", "findings", "log.jsonl"
+
+
+@dataclass
+class Found:
+    """A finding, or an example of what is wrong with tlcheck itself.
+
+    place: its folder's name. sort: `refuted`, `crashed` or `failed`. shows: the signature of the first claim. also: of
+    others. what: the first sentence. made, changes: see `FuzzedKernel`. known: the finding of docs/findings.md that
+    shows like it. count: how often it was met. against: what the other release says. lines: of the reduced kernel, 0
+    where it is not reduced. history: since when, by which pass.
+    """
+
+    place: str
+    sort: str
+    shows: Signature
+    what: str
+    number: int
+    arch: str
+    name: str
+    made: str
+    changes: tuple[str, ...] = ()
+    also: tuple[Signature, ...] = ()
+    known: str = ""
+    count: int = 1
+    against: str = ""
+    lines: int = 0
+    history: str = ""
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Found:
+        shows = Signature(**fields.pop("shows"))
+        also = tuple(Signature(**each) for each in fields.pop("also"))
+        return cls(**{**fields, "changes": tuple(fields["changes"])}, shows=shows, also=also)
+
+
+@dataclass
+class CampaignState:
+    """How far a campaign is. next: the number of the next kernel. sorts: outcomes. seconds: of all benches (wall).
+
+    reached, calls: constructs and functions of the device library in kernels that count -> how many. drawn: productions
+    in those -> how many. reasons: why kernels do not count -> how many.
+    """
+
+    next: int = 0
+    sorts: Counter[str] = field(default_factory=Counter)
+    reached: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    drawn: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    lowering: float = 0.0
+    seconds: float = 0.0
+    found: list[Found] = field(default_factory=list)
+
+
+class CampaignFolder:
+    """The folder of one campaign, of one release. A later run goes on where the last one ended."""
+
+    def __init__(self, path: Path, toolchain: str) -> None:
+        """Raises UsageError where the folder holds something else, or another release's."""
+        self.path = path
+        make_folder(path / _FINDINGS)
+        self.state = CampaignState()
+        file = path / _STATE
+        if file.exists():
+            self._read(file, toolchain)
+        self.toolchain = toolchain
+
+    def _read(self, file: Path, toolchain: str) -> None:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            was, fields = content["toolchain"], content["state"]
+            found = [Found.read(each) for each in fields.pop("found")]
+            self.state = CampaignState(found=found)
+            for name, value in fields.items():
+                setattr(self.state, name, Counter(value) if isinstance(value, dict) else value)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{file}: not the state of a campaign: name another folder") from error
+        if was != toolchain:
+            raise UsageError(f"{self.path} is of TileLang {was}, not {toolchain}: name another folder")
+
+    def save(self) -> None:
+        """Write how far it is."""
+        fields = {**vars(self.state), "found": [asdict(found) for found in self.state.found]}
+        put(self.path / _STATE, json.dumps({"toolchain": self.toolchain, "state": fields}, indent=1) + "\n")
+
+    def log(self, *facts: object) -> None:
+        """Keep what one kernel came to."""
+        with (self.path / _LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(facts) + "\n")
+
+    def add(self, found: Found, text: str) -> None:
+        """Keep a finding with its kernel."""
+        folder = self.path / _FINDINGS / found.place
+        make_folder(folder)
+        put(folder / "kernel.py", text)
+        self.state.found.append(found)
+
+    def alike(self, shows: Signature) -> Found | None:
+        """Return the finding that shows like this, if there is one."""
+        return next((f for f in self.state.found if f.shows == shows), None)
+
+    def kernel(self, found: Found) -> Path:
+        """The file of a finding's kernel: the reduced one where there is one."""
+        folder = self.path / _FINDINGS / found.place
+        return folder / "reduced.py" if found.lines else folder / "kernel.py"
+
+    def to_reduce(self) -> Iterator[Found]:
+        """Findings that nobody knows, which are not reduced."""
+        yield from (f for f in self.state.found if f.sort == "refuted" and not f.known and not f.lines)

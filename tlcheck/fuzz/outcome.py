@@ -1,0 +1,104 @@
+"""What a kernel that was lowered and judged says: of the release, of the source, or of tlcheck."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from tlcheck.fuzz.bench import Judged
+from tlcheck.fuzz.constructs import statement_at
+from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.verdicts.claim import UNDECIDED, Claim
+
+Sort = Literal["agreed", "refuted", "author", "undecided", "refused", "crashed", "failed"]
+SORTS: dict[Sort, str] = {
+    "agreed": "proved or agreed, all of it",
+    "refuted": "TileLang is to blame",
+    "author": "the source is not well defined: it does not count",
+    "undecided": "a claim is undecided, none refuted",
+    "refused": "TileLang raises an error",
+    "crashed": "TileLang dies, or does not end",
+    "failed": "tlcheck does not come to an end: a bug of tlcheck",
+}
+_NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
+
+
+@dataclass(frozen=True, order=True)
+class Signature:
+    """How a bug shows: of two findings with the same one, one is kept.
+
+    rule: the first that is broken. kind: how it begins (`FindingOrigin`). pass_name: after which it is there.
+    statement, other: what stands on the lines that are concerned.
+    """
+
+    rule: str
+    kind: str
+    pass_name: str
+    statement: str
+    other: str = ""
+
+    @property
+    def words(self) -> str:
+        where = f"{self.statement} after {self.other}" if self.other else self.statement
+        return f"{self.rule} {self.kind} at {where or '?'} ({self.pass_name or 'no pass'})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """sort: see `SORTS`. what: the first sentence that says it. signatures: of what is refuted, the first one first."""
+
+    sort: Sort
+    what: str = ""
+    signatures: tuple[Signature, ...] = ()
+
+
+def outcome(judged: Judged, text: str) -> Outcome:
+    """Return what a judged kernel says. A source that is at fault counts for nothing, whatever else is refuted."""
+    if judged.refused is not None:
+        sort: Sort = "crashed" if judged.refused.kind in ("crash", "timeout", "killed") else "refused"
+        return Outcome(sort, f"{judged.refused.kind}: {judged.refused.message}")
+    found = judged.verdicts
+    assert found is not None
+    claims = all_claims(found.claims)
+    if found.failure is not None:
+        return Outcome("failed", f"{found.failure.kind}: {found.failure.message}")
+    authors = [c for c in claims if c.kind == "source" and c.finding is not None]
+    if authors:
+        return Outcome("author", authors[0].words)
+    refuted = [c for c in claims if c.blames_compiler and c.finding is not None]
+    if refuted:
+        ranked = sorted(refuted, key=_rank)
+        signatures = dict.fromkeys(signature(c, text) for c in ranked)
+        return Outcome("refuted", ranked[0].words, tuple(signatures))
+    undecided = [c for c in claims if c.verdict == UNDECIDED]
+    if undecided or not claims:
+        return Outcome("undecided", undecided[0].coded if undecided else "nothing is claimed")
+    return Outcome("agreed")
+
+
+def _rank(claim: Claim) -> int:
+    """Outputs that are wrong come first, hazards last."""
+    assert claim.finding is not None
+    return 2 if claim.finding.weight == "hazard" else int(claim.kind != "output")
+
+
+def signature(claim: Claim, text: str) -> Signature:
+    """Return how a refuted claim shows in a kernel's text."""
+    finding = claim.finding
+    assert finding is not None
+    origin = finding.origin
+    line = origin.line if origin is not None and origin.line else claim.source.line
+    other = origin.other_line if origin is not None else 0
+    return Signature(
+        finding.rule,
+        origin.kind if origin is not None else "",
+        finding.pass_name,
+        statement_at(text, line),
+        statement_at(text, other) if other else "",
+    )
+
+
+def plain(message: str) -> str:
+    """A message without its names and numbers, so that alike ones are counted together."""
+    return _NAMES.sub("_", message.partition("\n")[0])[:160]

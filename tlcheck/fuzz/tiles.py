@@ -1,0 +1,332 @@
+"""Statements about tiles: copies, parallel loops, reductions, scans, products, atomics, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tlcheck.fuzz.chance import boundary
+from tlcheck.fuzz.expressions import condition, constant, free, place, value
+from tlcheck.fuzz.writer import FLOATS, INTEGERS, Buffer, Writer
+
+Statement = Callable[[Writer], None]
+_SIZES = (1, 2, 3, 4, 7, 8, 16, 16, 24, 32, 32, 32, 48, 64, 64, 64, 96, 100, 128, 128, 256)
+_DTYPES = (*FLOATS, "float32", "float16", "float32", *INTEGERS, "int32")
+_NAMES = ("i", "j", "p")
+
+
+def shape(w: Writer, scope: str = "shared") -> tuple[int, ...]:
+    """Draw the shape of a tile, of at most some 8192 elements: most tiles of a kernel have related ones."""
+    if w.chance.of(0.75):
+        rows, columns = w.base
+        kinds = ((rows, columns), (rows, columns), (rows, columns), (rows,), (columns,), (columns, rows))
+        return w.chance.among(kinds)
+    sizes = [w.chance.among(_SIZES) for _ in range(w.chance.among((1, 1, 2, 2, 2, 3)))]
+    sizes = [boundary(w.chance, s) if w.chance.of(0.3) and scope == "shared" else s for s in sizes]
+    while _product(sizes) > 8192:
+        sizes[sizes.index(max(sizes))] //= 2
+    return tuple(max(1, s) for s in sizes)
+
+
+def bases(w: Writer) -> tuple[int, int]:
+    """Draw the sizes that most tiles of a kernel have: powers of two usually, which registers can hold in most ways."""
+    sizes = [w.chance.among((4, 8, 16, 16, 32, 32, 64, 64, 128)) for _ in range(2)]
+    sizes = [boundary(w.chance, s) if w.chance.of(0.12) else s for s in sizes]
+    while _product(sizes) > 8192:
+        sizes[sizes.index(max(sizes))] //= 2
+    return sizes[0], sizes[1]
+
+
+def _product(sizes: list[int]) -> int:
+    found = 1
+    for size in sizes:
+        found *= size
+    return found
+
+
+def tile(w: Writer) -> Buffer:
+    """A tile in reach, of which some are made now."""
+    known = w.known("shared", "fragment")
+    if known and w.chance.of(0.7):
+        return w.chance.among(known)
+    return load(w)
+
+
+def load(w: Writer) -> Buffer:
+    """Make a tile and copy a part of a new tensor into it: in place, at an offset, with a tail, along a loop."""
+    scope, dtype = w.chance.among(("shared", "shared", "fragment")), w.chance.among(_DTYPES)
+    sizes = shape(w, scope)
+    buffer = w.alloc(scope, sizes, dtype)
+    starts, tensor = _from_tensor(w, sizes, dtype)
+    if w.chance.of(0.7):
+        w.line(f"T.copy({tensor.name}[{', '.join(starts)}], {buffer.name})")
+        return buffer
+    names = _NAMES[: len(sizes)]
+    inner = [name if start == "0" else f"{start} + {name}" for name, start in zip(names, starts, strict=True)]
+    element = f"{tensor.name}[{', '.join(inner)}]"
+    if not _inside(w, starts, sizes, tensor):
+        bounds = " and ".join(f"{one} < {size}" for one, size in zip(inner, tensor.shape, strict=True))
+        element = f"T.if_then_else({_all(bounds)}, {element}, {constant(w, dtype, 0)})"
+    with w.block(f"for {', '.join(names)} in T.Parallel({', '.join(map(str, sizes))}):"):
+        w.line(f"{buffer.name}[{', '.join(names)}] = {element}")
+    return buffer
+
+
+def _all(bounds: str) -> str:
+    parts = bounds.split(" and ")
+    return parts[0] if len(parts) == 1 else f"T.And({parts[0]}, {_all(' and '.join(parts[1:]))})"
+
+
+def _from_tensor(w: Writer, sizes: tuple[int, ...], dtype: str) -> tuple[list[str], Buffer]:
+    """Where a tile begins in a new tensor: along the grid and the loops in reach, some with a tail."""
+    steps = [name for name, bound in w.indices.items() if name not in ("tx",) and bound <= 8]
+    starts, full = [], []
+    for size in sizes:
+        name = w.chance.among(steps) if steps and w.chance.of(0.6) else ""
+        offset = w.chance.among((0, 0, 0, 0, 1, 4, 8)) if w.chance.of(0.3) else 0
+        count = w.indices[name] if name else 1
+        tail = w.chance.number(1, max(1, size - 1)) if w.chance.of(0.15) and size > 1 else 0
+        spare = w.chance.among((0, 0, 1, 2, 8))
+        begin = " + ".join([f"{name} * {size}"] * bool(name) + [str(offset)] * bool(offset)) or "0"
+        starts.append(begin)
+        full.append(max(1, count * size + offset + spare - tail - spare * bool(tail)))
+    return starts, w.tensor(tuple(full), dtype)
+
+
+def _inside(w: Writer, starts: list[str], sizes: tuple[int, ...], tensor: Buffer) -> bool:
+    """Whether the tile lies in the tensor wherever it begins."""
+    for start, size, full in zip(starts, sizes, tensor.shape, strict=True):
+        terms = start.split(" + ")
+        last = sum((w.indices[t.split(" * ")[0]] - 1) * size if "*" in t else int(t) for t in terms)
+        if last + size > full:
+            return False
+    return True
+
+
+def set_tile(w: Writer) -> None:
+    """Fill or clear a tile, or a part of it."""
+    chosen = tile(w)
+    if w.chance.of(0.5):
+        w.line(f"T.clear({_part(w, chosen)})")
+    else:
+        w.line(f"T.fill({_part(w, chosen)}, {w.chance.number(0 if chosen.dtype == 'uint8' else -7, 7)})")
+
+
+def _part(w: Writer, buffer: Buffer, share: float = 0.3) -> str:
+    """A tile's name, or a slice of it."""
+    if buffer.scope == "fragment" or not w.chance.of(share):
+        return buffer.name
+    parts = []
+    for size in buffer.shape:
+        low = w.chance.number(0, size - 1) if w.chance.of(0.5) else 0
+        high = w.chance.number(low + 1, size) if w.chance.of(0.5) else size
+        parts.append(f"{low}:{high}")
+    return f"{buffer.name}[{', '.join(parts)}]"
+
+
+def elementwise(w: Writer) -> None:
+    """Compute a tile from others in a parallel loop, all of it or a part, guarded or not."""
+    old = w.known("shared", "fragment")
+    if old and w.chance.of(0.55):
+        into = w.chance.among(old)
+    else:
+        like = tile(w)
+        into = w.alloc(w.chance.among(("shared", "fragment")), like.shape, w.chance.among((like.dtype, *_DTYPES)))
+        w.line(f"T.clear({into.name})")
+    names, extents, inner = _loop_over(w, into)
+    w.buffers = [b for b in w.buffers if b is not into]
+    computed = value(w, into.dtype, extents)
+    element = f"{into.name}[{', '.join(inner)}]"
+    if w.chance.of(0.4):
+        computed = f"{element} + {computed}" if w.chance.of(0.7) else f"T.max({element}, {computed})"
+    with w.block(_parallel(w, names, extents)):
+        if w.chance.of(0.25):
+            with w.block(f"if {condition(w, extents)}:"):
+                w.line(f"{element} = {computed}")
+        else:
+            w.line(f"{element} = {computed}")
+    w.buffers.append(into)
+
+
+def _loop_over(w: Writer, into: Buffer) -> tuple[list[str], dict[str, int], list[str]]:
+    """Variables, their extents, and the element that they are of: a part of the tile, now and then at an offset."""
+    names = list(_NAMES[: len(into.shape)])
+    extents, inner = {}, []
+    for name, size in zip(names, into.shape, strict=True):
+        part = size > 1 and w.chance.of(0.08 if into.scope == "fragment" else 0.2)
+        extents[name] = w.chance.number(1, size - 1) if part else size
+        offset = w.chance.number(0, size - extents[name]) if part and w.chance.of(0.5) else 0
+        turned = into.scope == "shared" and not part and w.chance.of(0.06)
+        inner.append(f"{size - 1} - {name}" if turned else f"{name} + {offset}" if offset else name)
+    return names, extents, inner
+
+
+def _parallel(w: Writer, names: list[str], extents: Mapping[str, int]) -> str:
+    return f"for {', '.join(names)} in T.Parallel({', '.join(str(extents[n]) for n in names)}):"
+
+
+def copy(w: Writer) -> None:
+    """Copy a tile, or a slice of it, into a new one of another scope or dtype."""
+    source = tile(w)
+    scope = w.chance.among(("shared", "fragment"))
+    dtype = source.dtype if w.chance.of(0.7) else w.chance.among(_DTYPES)
+    part = _part(w, source, 0.3)
+    if part == source.name:
+        sizes = source.shape
+    else:
+        ends = [piece.split(":") for piece in part[len(source.name) + 1 : -1].split(", ")]
+        sizes = tuple(int(high) - int(low) for low, high in ends)
+    into = w.alloc(scope, sizes, dtype)
+    w.line(f"T.copy({part}, {into.name})")
+
+
+def reduction(w: Writer) -> None:
+    """Reduce a tile along a dimension, into a new tile or on top of one."""
+    source = tile(w)
+    if source.scope != "fragment":
+        inner = w.alloc("fragment", source.shape, source.dtype)
+        w.line(f"T.copy({source.name}, {inner.name})")
+        source = inner
+    names = {"sum": 3.0, "max": 2.0, "min": 1.0, "abssum": 0.5, "absmax": 0.5}
+    if not source.is_float:
+        names |= {"bitand": 0.5, "bitor": 0.5, "bitxor": 0.5}
+    if source.dtype == "uint8":
+        names = {k: v for k, v in names.items() if not k.startswith("abs")}
+    kind = w.chance.production({f"reduce_{k}": v for k, v in names.items()})
+    dim = w.chance.number(0, len(source.shape) - 1)
+    sizes = tuple(s for n, s in enumerate(source.shape) if n != dim) or (1,)
+    onto = [b for b in w.known("fragment") if b.shape == sizes and b.dtype == source.dtype and b is not source]
+    into = w.chance.among(onto) if onto and w.chance.of(0.5) else w.alloc("fragment", sizes, source.dtype)
+    keeps = into in onto and kind != "reduce_abssum" and w.chance.of(0.6)
+    w.line(f"T.{kind}({source.name}, {into.name}, dim={dim}{', clear=False' if keeps else ''})")
+
+
+def scan(w: Writer) -> None:
+    """A running sum along a dimension, in place or not, in either direction."""
+    source = tile(w)
+    if source.scope == "shared" and w.chance.of(0.5):
+        into = source
+    else:
+        into = w.alloc(source.scope, source.shape, source.dtype)
+    dim = w.chance.number(0, len(source.shape) - 1)
+    turned = ", reverse=True" if w.chance.of(0.4) else ""
+    w.line(f"T.{w.chance.among(('cumsum', 'cumsum', 'cummax'))}({source.name}, {into.name}, dim={dim}{turned})")
+
+
+def transpose(w: Writer) -> None:
+    """Exchange rows and columns in shared memory."""
+    known = w.known("shared", rank=2)
+    if not known:
+        return elementwise(w)
+    source = w.chance.among(known)
+    into = w.alloc("shared", (source.shape[1], source.shape[0]), source.dtype)
+    return w.line(f"T.transpose({source.name}, {into.name})")
+
+
+def reshaped(w: Writer) -> None:
+    """Look at a tile in another shape, and compute from that."""
+    source = tile(w)
+    count = _product(list(source.shape))
+    first = w.chance.among([n for n in (1, 2, 4, 8, 16, 32) if count % n == 0])
+    seen = Buffer(w.fresh("v"), source.scope, (first, count // first), source.dtype)
+    w.line(f"{seen.name} = T.reshape({source.name}, {seen.shape})")
+    w.buffers.append(seen)
+
+
+def product(w: Writer) -> None:
+    """A product of two tiles, alone or in the steps of a pipeline."""
+    m, n, k = w.chance.among((16, 32, 64, 64, 128)), w.chance.among((16, 32, 64, 64)), w.chance.among((16, 32, 64))
+    dtype = w.chance.among(("float16", "float16", "bfloat16", "int8", "float32"))
+    sums = "int32" if dtype == "int8" else w.chance.among(("float32", "float32", "float32", "float16"))
+    sums = "float32" if dtype != "float16" and sums == "float16" else sums
+    turned = w.chance.of(0.3), w.chance.of(0.4)
+    sides = (k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)
+    result = w.alloc("fragment", (m, n), sums)
+    a, b = (w.alloc("shared", side, dtype) for side in sides)
+    w.line(f"T.clear({result.name})")
+    how = "".join(f", transpose_{x}=True" for x, is_turned in zip("AB", turned, strict=True) if is_turned)
+    policy = w.chance.among(("", "", "", "FullRow", "FullCol", "Square"))
+    how += f", policy=T.GemmWarpPolicy.{policy}" if policy else ""
+    steps = w.chance.number(1, 5)
+    first, second = (w.tensor((steps * side[0], side[1]), dtype) for side in sides)
+
+    def body(step: str) -> None:
+        w.line(f"T.copy({first.name}[{step} * {sides[0][0]}, 0], {a.name})")
+        w.line(f"T.copy({second.name}[{step} * {sides[1][0]}, 0], {b.name})")
+        for _ in range(w.chance.among((0, 0, 0, 1, 2))):
+            w.chance.among((elementwise, copy, set_tile, reduction))(w)
+        w.line(f"T.gemm({a.name}, {b.name}, {result.name}{how})")
+
+    if w.chance.of(0.2):
+        body("0")
+        return
+    step, stages = w.fresh("k"), w.chance.among((0, 1, 2, 2, 3, 4))
+    with w.block(f"for {step} in T.Pipelined({steps}, num_stages={stages}):", {step: steps}):
+        body(step)
+    w.buffers = [known for known in w.buffers if known not in (a, b)]  # which has several copies now
+    return
+
+
+def atomic(w: Writer) -> None:
+    """Add to shared memory or to a tensor, from a parallel loop or as a tile."""
+    source = tile(w)
+    dtype = source.dtype if source.dtype in ("float32", "int32", "float16", "bfloat16") else "int32"
+    into = target(w, dtype, source.shape)
+    names = list(_NAMES[: len(source.shape)])
+    extents = dict(zip(names, source.shape, strict=True))
+    if w.chance.of(0.3) and into.shape == source.shape and dtype == source.dtype:
+        return w.line(f"T.atomic_add({into.name}, {source.name})")
+    kind = w.chance.among(("add", "add", "add", "max", "min")) if dtype in ("int32", "float32") else "add"
+    sources = value(w, dtype, extents, 1)
+    with w.block(_parallel(w, names, extents)):
+        w.line(f"T.atomic_{kind}({place(w, into, extents)}, {sources})")
+    w.buffers = [b for b in w.buffers if b is not into or into.scope == "shared"]
+    return None
+
+
+def target(w: Writer, dtype: str, sizes: tuple[int, ...]) -> Buffer:
+    """What atomics add to: a tensor, or a tile that is set."""
+    shapes = [sizes, sizes[:1], (w.chance.among((1, 16, 64)),)]
+    if w.chance.of(0.5):
+        return w.tensor(w.chance.among(shapes), dtype, "D")
+    into = w.alloc("shared", w.chance.among(shapes), dtype)
+    w.line(f"T.clear({into.name})")
+    return into
+
+
+def reducer(w: Writer) -> None:
+    """A reducer over a tile, with its results in a tile of their own."""
+    source = tile(w)
+    if source.dtype not in ("float32", "int32") or len(source.shape) != 2:
+        return reduction(w)
+    kept = w.chance.number(0, 1)
+    op = w.chance.among(("sum", "sum", "max", "min"))
+    name, size = w.fresh("r"), source.shape[kept]
+    w.line(f'{name} = T.alloc_reducer(({size},), "{source.dtype}", op="{op}")')
+    into = w.alloc("fragment", (size,), source.dtype)
+    w.line(f"T.reducer_init({name}{', ' + str(w.chance.number(0, 5)) if w.chance.of(0.3) else ''})")
+    extents = dict(zip("ij", source.shape, strict=True))
+    with w.block(_parallel(w, ["i", "j"], extents)):
+        w.line(f"T.reducer_update({name}[{'ij'[kept]}], {value(w, source.dtype, extents, 1)})")
+    return w.line(f"T.finalize_reducer({name}, {into.name})")
+
+
+def store(w: Writer, buffer: Buffer) -> None:
+    """Write a tile to a tensor that has a part for each block and each step of the loops in reach."""
+    lead = [name for name in w.indices if name not in ("tx",)]
+    sizes = tuple(w.indices[name] for name in lead)
+    into = w.tensor((*sizes, *buffer.shape), buffer.dtype, "O")
+    if w.chance.of(0.6):
+        zeros = ["0"] * len(buffer.shape)
+        return w.line(f"T.copy({buffer.name}, {into.name}[{', '.join([*lead, *zeros])}])")
+    names = list(_NAMES[: len(buffer.shape)])
+    with w.block(_parallel(w, names, dict(zip(names, buffer.shape, strict=True)))):
+        w.line(f"{into.name}[{', '.join([*lead, *names])}] = {buffer.name}[{', '.join(names)}]")
+    return None
+
+
+def scalar_guard(w: Writer) -> str:
+    """Return a condition that all threads of a block agree on."""
+    tensor = next((b for b in w.parameters if b.dtype == "int32" and b.name.startswith("A")), None)
+    if tensor is not None and w.chance.of(0.3):
+        return f"{tensor.name}[{', '.join(free(w, s) for s in tensor.shape)}] > {w.chance.number(-2, 2)}"
+    return condition(w, {})
