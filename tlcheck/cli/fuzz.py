@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--against", metavar="TOOLCHAIN", help="count only what this one has right")
     parser.add_argument("--from-number", type=int, default=None, metavar="N", help="begin at this kernel's number")
     parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="keep the snapshots of kernels that agree or are refuted"
+        "--export", type=Path, metavar="DIR", help="keep snapshots of kernels that agree or are refuted"
     )
     parser.add_argument(
         "--reduce", type=positive, default=_SECONDS, metavar="S", help="for each new finding (default: 120)"

@@ -40,7 +40,7 @@ class Judged:
     seconds: float = 0.0
 
 
-class Bench:
+class FuzzBench:
     """A worker and a judging process, which start when they are first needed and live as long as this.
 
     request: of a first look, without who wrote what. seconds: of the processor, for one lowering.

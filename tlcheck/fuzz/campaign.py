@@ -11,12 +11,12 @@ from pathlib import Path
 
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.fuzz.bench import Bench, Judged
+from tlcheck.fuzz.bench import FuzzBench, Judged
 from tlcheck.fuzz.constructs import constructs
 from tlcheck.fuzz.folder import CampaignFolder, Found
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.making import FuzzedKernel, make
-from tlcheck.fuzz.outcome import Outcome, Signature, outcome, plain
+from tlcheck.fuzz.outcome import KernelOutcome, Symptom, outcome, plain
 from tlcheck.fuzz.seeds import SeedKernel
 from tlcheck.toolchain.resolve import Toolchain
 
@@ -77,8 +77,8 @@ class Campaign:
 
     def _work(self, folder: Path, end: float, problems: list[BaseException]) -> None:
         """What each thread does. What goes wrong in one ends all."""
-        bench = Bench(self.plan.toolchain, folder, self.plan.request)
-        other = Bench(self.plan.against, folder, self.plan.request) if self.plan.against is not None else None
+        bench = FuzzBench(self.plan.toolchain, folder, self.plan.request)
+        other = FuzzBench(self.plan.against, folder, self.plan.request) if self.plan.against is not None else None
         try:
             while time.monotonic() < end and not self._ended.is_set():
                 number, kernel = self._next()
@@ -118,7 +118,7 @@ class Campaign:
             name: min(_MOST, max(_LEAST, (usual / count) ** 0.5)) for name, count in drawn.items() if usual
         }
 
-    def _record(self, kernel: FuzzedKernel, arch: str, judged: Judged, found: Outcome, before: str) -> None:
+    def _record(self, kernel: FuzzedKernel, arch: str, judged: Judged, found: KernelOutcome, before: str) -> None:
         state = self.folder.state
         state.sorts[found.sort] += 1
         self.folder.log(kernel.number, arch, found.sort, kernel.made, found.what)
@@ -137,9 +137,9 @@ class Campaign:
             self._saved = time.monotonic()
         self.told(self.folder)
 
-    def _keep(self, kernel: FuzzedKernel, arch: str, found: Outcome, before: str) -> None:
+    def _keep(self, kernel: FuzzedKernel, arch: str, found: KernelOutcome, before: str) -> None:
         """Keep what shows in a way of its own."""
-        shows = found.signatures[0] if found.signatures else Signature(found.sort, "", "", plain(found.what))
+        shows = found.symptoms[0] if found.symptoms else Symptom(found.sort, "", "", plain(found.what))
         alike = self.folder.alike(shows)
         if alike is not None:
             alike.count += 1
@@ -148,6 +148,6 @@ class Campaign:
         place = f"{len(state.found) + 1:04}-{shows.rule}-{arch}"
         made = Found(
             place, found.sort, shows, found.what, kernel.number, arch, kernel.name, kernel.made, kernel.changes,
-            found.signatures[1:], known(shows), against=before,
+            found.symptoms[1:], known(shows), against=before,
         )  # fmt: skip
         self.folder.add(made, kernel.text)

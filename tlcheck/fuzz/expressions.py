@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tlcheck.fuzz.writer import Buffer, Writer
+from tlcheck.fuzz.writer import DrawnBuffer, KernelText
 
 _OF_FLOATS = {"add": 4, "subtract": 2, "multiply": 2, "max": 1, "min": 1, "select": 2, "abs": 1, "constant": 1}
 _OF_INTEGERS = _OF_FLOATS | {"bits": 1, "shift": 1, "quotient": 1, "remainder": 1}
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
 
 
-def index(w: Writer, name: str, extent: int, size: int, scope: str) -> str:
+def index(w: KernelText, name: str, extent: int, size: int, scope: str) -> str:
     """Return an index of a dimension of `size`, made of a variable below `extent`.
 
     Registers are read at the variable's own place: another thread may have any other.
@@ -33,7 +33,7 @@ def index(w: Writer, name: str, extent: int, size: int, scope: str) -> str:
     return name if extent <= size else f"{name} % {size}"
 
 
-def place(w: Writer, buffer: Buffer, extents: dict[str, int]) -> str:
+def place(w: KernelText, buffer: DrawnBuffer, extents: dict[str, int]) -> str:
     """Return an element of a buffer, its last dimensions indexed by these variables, others by what is in reach."""
     names = list(extents)[-len(buffer.shape) :]
     lead = len(buffer.shape) - len(names)
@@ -45,7 +45,7 @@ def place(w: Writer, buffer: Buffer, extents: dict[str, int]) -> str:
     return f"{buffer.name}[{', '.join(parts)}]"
 
 
-def free(w: Writer, size: int) -> str:
+def free(w: KernelText, size: int) -> str:
     """Return an index below a size, of a variable in reach or a constant."""
     fitting = [name for name, bound in w.indices.items() if bound <= size]
     if fitting and w.chance.of(0.8):
@@ -56,7 +56,7 @@ def free(w: Writer, size: int) -> str:
     return str(w.chance.number(0, size - 1))
 
 
-def value(w: Writer, dtype: str, extents: dict[str, int], depth: int = 2) -> str:
+def value(w: KernelText, dtype: str, extents: dict[str, int], depth: int = 2) -> str:
     """Return an expression of a dtype, of buffers in reach at these variables."""
     if not depth or w.chance.of(0.25):
         return leaf(w, dtype, extents)
@@ -67,7 +67,7 @@ def value(w: Writer, dtype: str, extents: dict[str, int], depth: int = 2) -> str
     return _combined(w, chosen, first, dtype, extents, depth)
 
 
-def _combined(w: Writer, chosen: str, first: str, dtype: str, extents: dict[str, int], depth: int) -> str:
+def _combined(w: KernelText, chosen: str, first: str, dtype: str, extents: dict[str, int], depth: int) -> str:
     def second() -> str:
         return value(w, dtype, extents, depth - 1)
 
@@ -90,7 +90,7 @@ def _combined(w: Writer, chosen: str, first: str, dtype: str, extents: dict[str,
     return f"({first} + {constant(w, dtype, w.chance.number(-3, 5))})"
 
 
-def leaf(w: Writer, dtype: str, extents: dict[str, int]) -> str:
+def leaf(w: KernelText, dtype: str, extents: dict[str, int]) -> str:
     """Return an element, an index or a constant, cast where its dtype is another one."""
     readable = [b for b in w.buffers if b.scope != "local" and _fits(b, extents)]
     if readable and w.chance.of(0.85):
@@ -102,7 +102,7 @@ def leaf(w: Writer, dtype: str, extents: dict[str, int]) -> str:
     return constant(w, dtype, w.chance.number(-3, 5))
 
 
-def _fits(b: Buffer, extents: dict[str, int]) -> bool:
+def _fits(b: DrawnBuffer, extents: dict[str, int]) -> bool:
     """Whether a fragment's elements can be read by a loop of these extents in the thread that has each."""
     if b.scope != "fragment":
         return True
@@ -110,12 +110,12 @@ def _fits(b: Buffer, extents: dict[str, int]) -> bool:
     return sizes == b.shape or (len(b.shape) == 1 and len(sizes) == 2 and sizes[0] == b.shape[0])
 
 
-def constant(w: Writer, dtype: str, number: int) -> str:
+def constant(w: KernelText, dtype: str, number: int) -> str:
     number = abs(number) if dtype == "uint8" else number
     return f'T.cast({number}, "{dtype}")'
 
 
-def condition(w: Writer, extents: dict[str, int]) -> str:
+def condition(w: KernelText, extents: dict[str, int]) -> str:
     """Return a condition on variables in reach, or on an element of integers."""
     names = {**w.indices, **extents}
     integers = [b for b in w.buffers if not b.is_float and b.scope in ("global", "shared")]

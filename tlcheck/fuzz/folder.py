@@ -11,7 +11,7 @@ from typing import Any
 
 from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, put
-from tlcheck.fuzz.outcome import Signature
+from tlcheck.fuzz.outcome import Symptom
 
 _STATE, _FINDINGS, _LOG = "state.json", "findings", "log.jsonl"
 
@@ -20,7 +20,7 @@ _STATE, _FINDINGS, _LOG = "state.json", "findings", "log.jsonl"
 class Found:
     """A finding, or an example of what is wrong with tlcheck itself.
 
-    place: its folder's name. sort: `refuted`, `crashed` or `failed`. shows: the signature of the first claim. also: of
+    place: its folder's name. sort: `refuted`, `crashed` or `failed`. shows: the symptom of the first claim. also: of
     others. what: the first sentence. made, changes: see `FuzzedKernel`. known: the finding of docs/findings.md that
     shows like it. count: how often it was met. against: what the other release says. lines: of the reduced kernel, 0
     where it is not reduced. history: since when, by which pass.
@@ -28,14 +28,14 @@ class Found:
 
     place: str
     sort: str
-    shows: Signature
+    shows: Symptom
     what: str
     number: int
     arch: str
     name: str
     made: str
     changes: tuple[str, ...] = ()
-    also: tuple[Signature, ...] = ()
+    also: tuple[Symptom, ...] = ()
     known: str = ""
     count: int = 1
     against: str = ""
@@ -44,8 +44,8 @@ class Found:
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Found:
-        shows = Signature(**fields.pop("shows"))
-        also = tuple(Signature(**each) for each in fields.pop("also"))
+        shows = Symptom(**fields.pop("shows"))
+        also = tuple(Symptom(**each) for each in fields.pop("also"))
         return cls(**{**fields, "changes": tuple(fields["changes"])}, shows=shows, also=also)
 
 
@@ -111,7 +111,7 @@ class CampaignFolder:
         put(folder / "kernel.py", text)
         self.state.found.append(found)
 
-    def alike(self, shows: Signature) -> Found | None:
+    def alike(self, shows: Symptom) -> Found | None:
         """Return the finding that shows like this, if there is one."""
         return next((f for f in self.state.found if f.shows == shows), None)
 

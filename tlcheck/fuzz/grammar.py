@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tlcheck.fuzz import simt, tiles
 from tlcheck.fuzz.chance import Chance
-from tlcheck.fuzz.writer import Writer
+from tlcheck.fuzz.writer import KernelText
 
 _TILES: Mapping[str, float] = {
     "load": 3, "set_tile": 1.5, "elementwise": 5, "copy": 2.5, "reduction": 2, "scan": 1, "transpose": 0.7,
@@ -36,7 +36,7 @@ def compose(chance: Chance) -> str:
     """Return the text of one kernel. The same draws make the same text."""
     grid = chance.among(((1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1)))
     threads = chance.among((32, 64, 128, 128, 128, 256))
-    w = Writer(chance, threads, grid, indices={"bx": grid[0], "by": grid[1]})
+    w = KernelText(chance, threads, grid, indices={"bx": grid[0], "by": grid[1]})
     w.base = tiles.bases(w)
     if chance.of(0.25):
         w.configs = dict.fromkeys(chance.some(_SWITCHES, chance.among((1, 1, 2))), True)
@@ -54,7 +54,7 @@ def compose(chance: Chance) -> str:
     return w.text()
 
 
-def _threads(w: Writer) -> None:
+def _threads(w: KernelText) -> None:
     """One statement of single threads, now and then in a loop."""
     chosen = w.chance.production(_THREADS)
     if w.chance.of(0.2):
@@ -66,7 +66,7 @@ def _threads(w: Writer) -> None:
         getattr(simt, chosen)(w)
 
 
-def _statement(w: Writer, depth: int) -> None:
+def _statement(w: KernelText, depth: int) -> None:
     """One statement about tiles. depth: of loops and branches that may still begin."""
     chosen = w.chance.production({k: v for k, v in _TILES.items() if depth or k not in ("loop", "branch")})
     match chosen:
@@ -80,7 +80,7 @@ def _statement(w: Writer, depth: int) -> None:
             getattr(tiles, chosen)(w)
 
 
-def _loop(w: Writer, depth: int) -> None:
+def _loop(w: KernelText, depth: int) -> None:
     """A loop over steps: sequential, unrolled, pipelined, with a start or a step, or with a variable of its own."""
     step, count = w.fresh("k"), w.chance.number(1, 4)
     start, stride = w.chance.number(0, 2), w.chance.number(1, 3)

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tlcheck.fuzz.outcome import Signature
+from tlcheck.fuzz.outcome import Symptom
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,11 +17,11 @@ else:
 
 
 @cache
-def _known() -> Mapping[Signature, str]:
+def _known() -> Mapping[Symptom, str]:
     content: dict[str, Any] = tomllib.loads((files("tlcheck.fuzz") / "known.toml").read_text(encoding="utf-8"))
-    return {Signature(*shows): name for name, entry in content.items() for shows in entry["shows"]}
+    return {Symptom(*shows): name for name, entry in content.items() for shows in entry["shows"]}
 
 
-def known(signature: Signature) -> str:
+def known(symptom: Symptom) -> str:
     """Return the name of the finding (docs/findings.md) that shows like this; empty for none."""
-    return _known().get(signature, "")
+    return _known().get(symptom, "")

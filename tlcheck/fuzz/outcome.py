@@ -25,7 +25,7 @@ _NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
 
 
 @dataclass(frozen=True, order=True)
-class Signature:
+class Symptom:
     """How a bug shows: of two findings with the same one, one is kept.
 
     rule: the first that is broken. kind: how it begins (`FindingOrigin`). pass_name: after which it is there.
@@ -45,36 +45,36 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """sort: see `SORTS`. what: the first sentence that says it. signatures: of what is refuted, the first one first."""
+class KernelOutcome:
+    """sort: see `SORTS`. what: the first sentence that says it. symptoms: of what is refuted, the first one first."""
 
     sort: Sort
     what: str = ""
-    signatures: tuple[Signature, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()
 
 
-def outcome(judged: Judged, text: str) -> Outcome:
+def outcome(judged: Judged, text: str) -> KernelOutcome:
     """Return what a judged kernel says. A source that is at fault counts for nothing, whatever else is refuted."""
     if judged.refused is not None:
         sort: Sort = "crashed" if judged.refused.kind in ("crash", "timeout", "killed") else "refused"
-        return Outcome(sort, f"{judged.refused.kind}: {judged.refused.message}")
+        return KernelOutcome(sort, f"{judged.refused.kind}: {judged.refused.message}")
     found = judged.verdicts
     assert found is not None
     claims = all_claims(found.claims)
     if found.failure is not None:
-        return Outcome("failed", f"{found.failure.kind}: {found.failure.message}")
+        return KernelOutcome("failed", f"{found.failure.kind}: {found.failure.message}")
     authors = [c for c in claims if c.kind == "source" and c.finding is not None]
     if authors:
-        return Outcome("author", authors[0].words)
+        return KernelOutcome("author", authors[0].words)
     refuted = [c for c in claims if c.blames_compiler and c.finding is not None]
     if refuted:
         ranked = sorted(refuted, key=_rank)
-        signatures = dict.fromkeys(signature(c, text) for c in ranked)
-        return Outcome("refuted", ranked[0].words, tuple(signatures))
+        symptoms = dict.fromkeys(symptom(c, text) for c in ranked)
+        return KernelOutcome("refuted", ranked[0].words, tuple(symptoms))
     undecided = [c for c in claims if c.verdict == UNDECIDED]
     if undecided or not claims:
-        return Outcome("undecided", undecided[0].coded if undecided else "nothing is claimed")
-    return Outcome("agreed")
+        return KernelOutcome("undecided", undecided[0].coded if undecided else "nothing is claimed")
+    return KernelOutcome("agreed")
 
 
 def _rank(claim: Claim) -> int:
@@ -83,14 +83,14 @@ def _rank(claim: Claim) -> int:
     return 2 if claim.finding.weight == "hazard" else int(claim.kind != "output")
 
 
-def signature(claim: Claim, text: str) -> Signature:
+def symptom(claim: Claim, text: str) -> Symptom:
     """Return how a refuted claim shows in a kernel's text."""
     finding = claim.finding
     assert finding is not None
     origin = finding.origin
     line = origin.line if origin is not None and origin.line else claim.source.line
     other = origin.other_line if origin is not None else 0
-    return Signature(
+    return Symptom(
         finding.rule,
         origin.kind if origin is not None else "",
         finding.pass_name,

@@ -12,7 +12,7 @@ from tlcheck.execute.request import Request
 from tlcheck.files import put
 from tlcheck.fuzz.folder import CampaignFolder, Found
 from tlcheck.fuzz.known import known
-from tlcheck.fuzz.outcome import signature
+from tlcheck.fuzz.outcome import symptom
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -71,7 +71,7 @@ class FindingReducer:
         put(folder / "reduced.py", reduced.text)
         found.lines = reduced.lines[1]
         claim = reduced.claim_after or reduced.claim
-        shows = signature(claim, reduced.text)
+        shows = symptom(claim, reduced.text)
         shows = replace(shows, pass_name=reduced.pass_name or shows.pass_name)
         history = claim.finding.history if claim.finding is not None else None
         found.history = history.words if history is not None else ""

@@ -34,7 +34,7 @@ def seeds(paths: Iterable[str]) -> list[SeedKernel]:
         files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
         if not all(file.is_file() for file in files):
             raise UsageError(f"{path}: no such file or folder")
-        own = [seed for file in files for seed in _of_file(file) if wanted in ("", seed.function)]
+        own = [seed for file in files for seed in _of_file(file, wanted)]
         if not own:
             raise UsageError(
                 f"{path}: no kernel found: a seed is a function with a T.prim_func in it that needs no argument"
@@ -43,8 +43,8 @@ def seeds(paths: Iterable[str]) -> list[SeedKernel]:
     return found
 
 
-def _of_file(file: Path) -> Iterator[SeedKernel]:
-    """The functions of a file that make a kernel without being given anything."""
+def _of_file(file: Path, wanted: str) -> Iterator[SeedKernel]:
+    """The functions of a file that make a kernel without being given anything. wanted: one of them, empty for all."""
     text = file.read_text(encoding="utf-8")
     try:
         tree = ast.parse(text)
@@ -52,7 +52,7 @@ def _of_file(file: Path) -> Iterator[SeedKernel]:
         return
     args = _arguments(tree)
     for stmt in tree.body:
-        if not isinstance(stmt, ast.FunctionDef) or not _makes_kernel(stmt):
+        if not isinstance(stmt, ast.FunctionDef) or not _makes_kernel(stmt) or wanted not in ("", stmt.name):
             continue
         for given in args.get(stmt.name, [{}]):
             try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tlcheck.fuzz.expressions import constant
-from tlcheck.fuzz.writer import Buffer, Writer
+from tlcheck.fuzz.writer import DrawnBuffer, KernelText
 
 _DTYPES = ("float32", "float32", "float16", "int32", "int32", "int8", "bfloat16")
 
 
-def exchange(w: Writer) -> None:
+def exchange(w: KernelText) -> None:
     """Each thread writes an element of shared memory, and reads that of another thread."""
     dtype = w.chance.among(_DTYPES)
     s = w.alloc("shared", (w.threads,), dtype)
@@ -21,7 +21,7 @@ def exchange(w: Writer) -> None:
     _out(w, f"{s.name}[{_other(w)}]", dtype)
 
 
-def strided(w: Writer) -> None:
+def strided(w: KernelText) -> None:
     """A loop that begins at the thread's number, or steps by the number of threads."""
     dtype = w.chance.among(_DTYPES)
     lanes = w.chance.among((16, 32, w.threads))
@@ -41,7 +41,7 @@ def strided(w: Writer) -> None:
     w.line(f"T.copy({s.name}, {kept.name})")
 
 
-def serial(w: Writer) -> None:
+def serial(w: KernelText) -> None:
     """A sum in a register over a loop with a start, a step or an end that a thread or a block decides."""
     dtype = w.chance.among(("float32", "int32", "int64", "float16"))
     size = w.chance.among((4, 7, 8, 16, 33))
@@ -63,12 +63,12 @@ def serial(w: Writer) -> None:
     _out(w, f"{total}[0]", dtype)
 
 
-def vectors(w: Writer) -> None:
+def vectors(w: KernelText) -> None:
     """Vectors that a thread loads, computes with and stores, aligned or not."""
     dtype = w.chance.among(_DTYPES)
     lanes, offset = w.chance.among((2, 4, 8)), w.chance.among((0, 0, 0, 1, 2, 4))
     tensor = w.tensor((w.threads * lanes + offset + 8,), dtype)
-    local = Buffer(w.fresh("l"), "local", (lanes,), dtype)
+    local = DrawnBuffer(w.fresh("l"), "local", (lanes,), dtype)
     w.line(f'{local.name} = T.alloc_local(({lanes},), "{dtype}")')
     loop = w.chance.among(("vectorized", "vectorized", "unroll", "serial"))
     with w.block(f"for v in T.{loop}({lanes}):"):
@@ -84,7 +84,7 @@ def vectors(w: Writer) -> None:
         w.line(f"{into.name}[bx, by, tx * {lanes} + v + {offset}] = {local.name}[v]")
 
 
-def counter(w: Writer) -> None:
+def counter(w: KernelText) -> None:
     """A while loop with a variable of its own, that shared memory is rotated in."""
     dtype, steps = w.chance.among(("float32", "int32")), w.chance.number(1, 4)
     tensor = w.tensor((steps * w.chance.number(1, 2), w.threads), dtype)
@@ -101,7 +101,7 @@ def counter(w: Writer) -> None:
     _out(w, f"{total}[0]", dtype)
 
 
-def warps(w: Writer) -> None:
+def warps(w: KernelText) -> None:
     """A reduction in a warp."""
     dtype = w.chance.among(("float32", "int32", "float16", "int64"))
     tensor = w.tensor((w.threads,), dtype)
@@ -110,7 +110,7 @@ def warps(w: Writer) -> None:
     _out(w, f"T.warp_reduce_{kind}({value})", dtype)
 
 
-def branches(w: Writer) -> None:
+def branches(w: KernelText) -> None:
     """Threads that do different things to registers and shared memory, then meet."""
     dtype = w.chance.among(("float32", "int32", "float16"))
     s, tensor = _shared(w, (w.threads,), dtype), w.tensor((2, w.threads), dtype)
@@ -123,7 +123,7 @@ def branches(w: Writer) -> None:
     _out(w, f"{s.name}[{_other(w)}]", dtype)
 
 
-def bins(w: Writer) -> None:
+def bins(w: KernelText) -> None:
     """A histogram in shared memory."""
     count = w.chance.among((4, 16, 64))
     s, tensor = _shared(w, (count,), "int32"), w.tensor((w.threads,), "int32")
@@ -131,19 +131,19 @@ def bins(w: Writer) -> None:
     _out(w, f"{s.name}[tx % {count}]", "int32")
 
 
-def _shared(w: Writer, shape: tuple[int, ...], dtype: str) -> Buffer:
+def _shared(w: KernelText, shape: tuple[int, ...], dtype: str) -> DrawnBuffer:
     made = w.alloc("shared", shape, dtype)
     w.line(f"T.clear({made.name})")
     return made
 
 
-def _other(w: Writer) -> str:
+def _other(w: KernelText) -> str:
     """The number of a thread: the own, a neighbour's, the mirrored one."""
     n = w.threads
     return w.chance.among(("tx", f"{n - 1} - tx", "tx ^ 1", f"(tx + 1) % {n}", f"(tx + 32) % {n}", "tx ^ 16"))
 
 
-def _out(w: Writer, text: str, dtype: str) -> None:
+def _out(w: KernelText, text: str, dtype: str) -> None:
     """Write a thread's value to a tensor with a part for each block and each step of the loops in reach."""
     lead = [name for name in w.indices if name not in ("tx",)]
     into = w.tensor((*(w.indices[name] for name in lead), w.threads), dtype, "O")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 
 from tlcheck.fuzz.chance import boundary
 from tlcheck.fuzz.expressions import condition, constant, free, place, value
-from tlcheck.fuzz.writer import FLOATS, INTEGERS, Buffer, Writer
+from tlcheck.fuzz.writer import FLOATS, INTEGERS, DrawnBuffer, KernelText
 
-Statement = Callable[[Writer], None]
+Statement = Callable[[KernelText], None]
 _SIZES = (1, 2, 3, 4, 7, 8, 16, 16, 24, 32, 32, 32, 48, 64, 64, 64, 96, 100, 128, 128, 256)
 _DTYPES = (*FLOATS, "float32", "float16", "float32", *INTEGERS, "int32")
 _NAMES = ("i", "j", "p")
 
 
-def shape(w: Writer, scope: str = "shared") -> tuple[int, ...]:
+def shape(w: KernelText, scope: str = "shared") -> tuple[int, ...]:
     """Draw the shape of a tile, of at most some 8192 elements: most tiles of a kernel have related ones."""
     if w.chance.of(0.75):
         rows, columns = w.base
@@ -27,7 +27,7 @@ def shape(w: Writer, scope: str = "shared") -> tuple[int, ...]:
     return tuple(max(1, s) for s in sizes)
 
 
-def bases(w: Writer) -> tuple[int, int]:
+def bases(w: KernelText) -> tuple[int, int]:
     """Draw the sizes that most tiles of a kernel have: powers of two usually, which registers can hold in most ways."""
     sizes = [w.chance.among((4, 8, 16, 16, 32, 32, 64, 64, 128)) for _ in range(2)]
     sizes = [boundary(w.chance, s) if w.chance.of(0.12) else s for s in sizes]
@@ -43,7 +43,7 @@ def _product(sizes: list[int]) -> int:
     return found
 
 
-def tile(w: Writer) -> Buffer:
+def tile(w: KernelText) -> DrawnBuffer:
     """A tile in reach, of which some are made now."""
     known = w.known("shared", "fragment")
     if known and w.chance.of(0.7):
@@ -51,7 +51,7 @@ def tile(w: Writer) -> Buffer:
     return load(w)
 
 
-def load(w: Writer) -> Buffer:
+def load(w: KernelText) -> DrawnBuffer:
     """Make a tile and copy a part of a new tensor into it: in place, at an offset, with a tail, along a loop."""
     scope, dtype = w.chance.among(("shared", "shared", "fragment")), w.chance.among(_DTYPES)
     sizes = shape(w, scope)
@@ -76,7 +76,7 @@ def _all(bounds: str) -> str:
     return parts[0] if len(parts) == 1 else f"T.And({parts[0]}, {_all(' and '.join(parts[1:]))})"
 
 
-def _from_tensor(w: Writer, sizes: tuple[int, ...], dtype: str) -> tuple[list[str], Buffer]:
+def _from_tensor(w: KernelText, sizes: tuple[int, ...], dtype: str) -> tuple[list[str], DrawnBuffer]:
     """Where a tile begins in a new tensor: along the grid and the loops in reach, some with a tail."""
     steps = [name for name, bound in w.indices.items() if name not in ("tx",) and bound <= 8]
     starts, full = [], []
@@ -92,7 +92,7 @@ def _from_tensor(w: Writer, sizes: tuple[int, ...], dtype: str) -> tuple[list[st
     return starts, w.tensor(tuple(full), dtype)
 
 
-def _inside(w: Writer, starts: list[str], sizes: tuple[int, ...], tensor: Buffer) -> bool:
+def _inside(w: KernelText, starts: list[str], sizes: tuple[int, ...], tensor: DrawnBuffer) -> bool:
     """Whether the tile lies in the tensor wherever it begins."""
     for start, size, full in zip(starts, sizes, tensor.shape, strict=True):
         terms = start.split(" + ")
@@ -102,7 +102,7 @@ def _inside(w: Writer, starts: list[str], sizes: tuple[int, ...], tensor: Buffer
     return True
 
 
-def set_tile(w: Writer) -> None:
+def set_tile(w: KernelText) -> None:
     """Fill or clear a tile, or a part of it."""
     chosen = tile(w)
     if w.chance.of(0.5):
@@ -111,7 +111,7 @@ def set_tile(w: Writer) -> None:
         w.line(f"T.fill({_part(w, chosen)}, {w.chance.number(0 if chosen.dtype == 'uint8' else -7, 7)})")
 
 
-def _part(w: Writer, buffer: Buffer, share: float = 0.3) -> str:
+def _part(w: KernelText, buffer: DrawnBuffer, share: float = 0.3) -> str:
     """A tile's name, or a slice of it."""
     if buffer.scope == "fragment" or not w.chance.of(share):
         return buffer.name
@@ -123,7 +123,7 @@ def _part(w: Writer, buffer: Buffer, share: float = 0.3) -> str:
     return f"{buffer.name}[{', '.join(parts)}]"
 
 
-def elementwise(w: Writer) -> None:
+def elementwise(w: KernelText) -> None:
     """Compute a tile from others in a parallel loop, all of it or a part, guarded or not."""
     old = w.known("shared", "fragment")
     if old and w.chance.of(0.55):
@@ -147,7 +147,7 @@ def elementwise(w: Writer) -> None:
     w.buffers.append(into)
 
 
-def _loop_over(w: Writer, into: Buffer) -> tuple[list[str], dict[str, int], list[str]]:
+def _loop_over(w: KernelText, into: DrawnBuffer) -> tuple[list[str], dict[str, int], list[str]]:
     """Variables, their extents, and the element that they are of: a part of the tile, now and then at an offset."""
     names = list(_NAMES[: len(into.shape)])
     extents, inner = {}, []
@@ -160,11 +160,11 @@ def _loop_over(w: Writer, into: Buffer) -> tuple[list[str], dict[str, int], list
     return names, extents, inner
 
 
-def _parallel(w: Writer, names: list[str], extents: Mapping[str, int]) -> str:
+def _parallel(w: KernelText, names: list[str], extents: Mapping[str, int]) -> str:
     return f"for {', '.join(names)} in T.Parallel({', '.join(str(extents[n]) for n in names)}):"
 
 
-def copy(w: Writer) -> None:
+def copy(w: KernelText) -> None:
     """Copy a tile, or a slice of it, into a new one of another scope or dtype."""
     source = tile(w)
     scope = w.chance.among(("shared", "fragment"))
@@ -179,7 +179,7 @@ def copy(w: Writer) -> None:
     w.line(f"T.copy({part}, {into.name})")
 
 
-def reduction(w: Writer) -> None:
+def reduction(w: KernelText) -> None:
     """Reduce a tile along a dimension, into a new tile or on top of one."""
     source = tile(w)
     if source.scope != "fragment":
@@ -200,7 +200,7 @@ def reduction(w: Writer) -> None:
     w.line(f"T.{kind}({source.name}, {into.name}, dim={dim}{', clear=False' if keeps else ''})")
 
 
-def scan(w: Writer) -> None:
+def scan(w: KernelText) -> None:
     """A running sum along a dimension, in place or not, in either direction."""
     source = tile(w)
     if source.scope == "shared" and w.chance.of(0.5):
@@ -212,7 +212,7 @@ def scan(w: Writer) -> None:
     w.line(f"T.{w.chance.among(('cumsum', 'cumsum', 'cummax'))}({source.name}, {into.name}, dim={dim}{turned})")
 
 
-def transpose(w: Writer) -> None:
+def transpose(w: KernelText) -> None:
     """Exchange rows and columns in shared memory."""
     known = w.known("shared", rank=2)
     if not known:
@@ -222,17 +222,17 @@ def transpose(w: Writer) -> None:
     return w.line(f"T.transpose({source.name}, {into.name})")
 
 
-def reshaped(w: Writer) -> None:
+def reshaped(w: KernelText) -> None:
     """Look at a tile in another shape, and compute from that."""
     source = tile(w)
     count = _product(list(source.shape))
     first = w.chance.among([n for n in (1, 2, 4, 8, 16, 32) if count % n == 0])
-    seen = Buffer(w.fresh("v"), source.scope, (first, count // first), source.dtype)
+    seen = DrawnBuffer(w.fresh("v"), source.scope, (first, count // first), source.dtype)
     w.line(f"{seen.name} = T.reshape({source.name}, {seen.shape})")
     w.buffers.append(seen)
 
 
-def product(w: Writer) -> None:
+def product(w: KernelText) -> None:
     """A product of two tiles, alone or in the steps of a pipeline."""
     m, n, k = w.chance.among((16, 32, 64, 64, 128)), w.chance.among((16, 32, 64, 64)), w.chance.among((16, 32, 64))
     dtype = w.chance.among(("float16", "float16", "bfloat16", "int8", "float32"))
@@ -266,7 +266,7 @@ def product(w: Writer) -> None:
     return
 
 
-def atomic(w: Writer) -> None:
+def atomic(w: KernelText) -> None:
     """Add to shared memory or to a tensor, from a parallel loop or as a tile."""
     source = tile(w)
     dtype = source.dtype if source.dtype in ("float32", "int32", "float16", "bfloat16") else "int32"
@@ -283,7 +283,7 @@ def atomic(w: Writer) -> None:
     return None
 
 
-def target(w: Writer, dtype: str, sizes: tuple[int, ...]) -> Buffer:
+def target(w: KernelText, dtype: str, sizes: tuple[int, ...]) -> DrawnBuffer:
     """What atomics add to: a tensor, or a tile that is set."""
     shapes = [sizes, sizes[:1], (w.chance.among((1, 16, 64)),)]
     if w.chance.of(0.5):
@@ -293,7 +293,7 @@ def target(w: Writer, dtype: str, sizes: tuple[int, ...]) -> Buffer:
     return into
 
 
-def reducer(w: Writer) -> None:
+def reducer(w: KernelText) -> None:
     """A reducer over a tile, with its results in a tile of their own."""
     source = tile(w)
     if source.dtype not in ("float32", "int32") or len(source.shape) != 2:
@@ -310,7 +310,7 @@ def reducer(w: Writer) -> None:
     return w.line(f"T.finalize_reducer({name}, {into.name})")
 
 
-def store(w: Writer, buffer: Buffer) -> None:
+def store(w: KernelText, buffer: DrawnBuffer) -> None:
     """Write a tile to a tensor that has a part for each block and each step of the loops in reach."""
     lead = [name for name in w.indices if name not in ("tx",)]
     sizes = tuple(w.indices[name] for name in lead)
@@ -324,7 +324,7 @@ def store(w: Writer, buffer: Buffer) -> None:
     return None
 
 
-def scalar_guard(w: Writer) -> str:
+def scalar_guard(w: KernelText) -> str:
     """Return a condition that all threads of a block agree on."""
     tensor = next((b for b in w.parameters if b.dtype == "int32" and b.name.startswith("A")), None)
     if tensor is not None and w.chance.of(0.3):

@@ -13,7 +13,7 @@ NAME = "kernel"  # of every kernel that is made here
 
 
 @dataclass(frozen=True)
-class Buffer:
+class DrawnBuffer:
     """A tensor or a buffer of the kernel. scope: `global`, `shared`, `fragment` or `local`."""
 
     name: str
@@ -27,7 +27,7 @@ class Buffer:
 
 
 @dataclass
-class Writer:
+class KernelText:
     """What is written until now. grid: blocks along x and y. configs: pass configurations.
 
     base: the sizes that most tiles have. indices: variables in reach -> the numbers that they stay below. is_partial:
@@ -39,8 +39,8 @@ class Writer:
     grid: tuple[int, int]
     base: tuple[int, int] = (32, 32)
     configs: dict[str, object] = field(default_factory=dict)
-    parameters: list[Buffer] = field(default_factory=list)
-    buffers: list[Buffer] = field(default_factory=list)
+    parameters: list[DrawnBuffer] = field(default_factory=list)
+    buffers: list[DrawnBuffer] = field(default_factory=list)
     indices: dict[str, int] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     depth: int = 0
@@ -66,21 +66,21 @@ class Writer:
         self._count += 1
         return f"{stem}{self._count}"
 
-    def tensor(self, shape: tuple[int, ...], dtype: str, stem: str = "A") -> Buffer:
+    def tensor(self, shape: tuple[int, ...], dtype: str, stem: str = "A") -> DrawnBuffer:
         """Add a parameter."""
-        made = Buffer(self.fresh(stem), "global", shape, dtype)
+        made = DrawnBuffer(self.fresh(stem), "global", shape, dtype)
         self.parameters.append(made)
         return made
 
-    def alloc(self, scope: str, shape: tuple[int, ...], dtype: str) -> Buffer:
+    def alloc(self, scope: str, shape: tuple[int, ...], dtype: str) -> DrawnBuffer:
         """Write an allocation. Whoever asks for it sets the buffer at once."""
-        made = Buffer(self.fresh(scope[0]), scope, shape, dtype)
+        made = DrawnBuffer(self.fresh(scope[0]), scope, shape, dtype)
         sizes = f"({shape[0]},)" if len(shape) == 1 else str(shape)
         self.line(f'{made.name} = T.alloc_{scope}({sizes}, "{dtype}")')
         self.buffers.append(made)
         return made
 
-    def known(self, *scopes: str, rank: int = 0) -> list[Buffer]:
+    def known(self, *scopes: str, rank: int = 0) -> list[DrawnBuffer]:
         """The buffers in reach of these scopes. rank: that they have; 0 for any."""
         return [b for b in self.buffers if b.scope in scopes and (not rank or len(b.shape) == rank)]
 
