@@ -19,7 +19,7 @@ from tlcheck.verdicts.kept import Verdicts
 from tlcheck.witness import Element
 from tlcheck.worker.protocol import Failure
 
-TOOLCHAIN = Toolchain("0.1.15", "0.1.15", Path("python"))
+TOOLCHAIN = Toolchain("0.1.15", "release", Path("python"))
 
 
 def claim(kind: Any = "output", verdict: Any = "agreed", line: int = 0, rule: str = "TLO001") -> Claim:
