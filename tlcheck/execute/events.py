@@ -145,11 +145,13 @@ class Observer:
         key: object,
         coming: Array | None,
         later: Mask | None = None,
+        at: Array | None = None,
     ) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
         mask: (worlds, 1), the worlds in which it does. coming: what it brings; None where that is not known. later:
-        (worlds,), where it may be the phase after this one that needs it; None for nowhere.
+        (worlds,), where it may be the phase after this one that needs it; None for nowhere. at: (worlds,), the world
+        to which it goes, and whose mbarrier it completes, where that may be another block of the cluster.
         """
 
     def bulk_store_issued(
@@ -190,14 +192,14 @@ class Observer:
     def warp_barrier(self, mask: Mask) -> None:
         """__syncwarp."""
 
-    def arrived(self, key: object, mask: Mask) -> None:
-        """Active threads have arrived at a barrier."""
+    def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
+        """Active threads have arrived at a barrier. at: (worlds,), the world whose barrier it is, if not their own."""
 
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world."""
 
-    def acquired(self, key: object, mask: Mask) -> None:
-        """Active threads have waited for a barrier."""
+    def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
+        """Active threads have waited for a barrier. at: as for `arrived`."""
 
     def phase_waited(self, key: object, mask: Mask) -> None:
         """Active threads have waited for a phase of an mbarrier, by its parity."""

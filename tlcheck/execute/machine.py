@@ -12,11 +12,14 @@ from tlcheck.execute.compile.layouts import annotate
 from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.events import Observer, Observers
+from tlcheck.execute.memory.codes import Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import RunState, Tensor, World
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.execute.schedule.clusters import Clusters, acts_across
 from tlcheck.snapshot.ir import Function
 
 registry.load()
@@ -56,7 +59,7 @@ class Machine:
         with np.errstate(all="ignore", over="call", call=self._note_overflow):
             step = program.step(self.function.body)
             try:
-                step.run(Frame(dict(program.parameters), len(self.worlds), state.threads))
+                self._begin(program, step)
                 for look in state.endings:
                     look()
             except Illegal as illegal:
@@ -69,6 +72,17 @@ class Machine:
             finally:
                 program.forget()
         program.observers.ended()
+
+    def _begin(self, program: KernelProgram, step: Step) -> None:
+        """Run the kernel: blocks of a cluster that act on one another by rank, beside one another."""
+        worlds, threads = len(self.worlds), self.state.threads
+        if not acts_across(self.function):
+            step.run(Frame(dict(program.parameters), worlds, threads))
+            return
+        rank = Clusters.of(self.state, self.function).rank
+        masks = [np.repeat((rank == one)[:, None], threads, axis=1) for one in np.unique(rank).tolist()]
+        frames = [Frame(dict(program.parameters), worlds, threads, mask) for mask in masks]
+        agents_of(self.state).fork([(frame, step.run) for frame in frames], last=True)
 
     def _note_overflow(self, kind: str, flags: int) -> None:
         self.state.overflowed = True

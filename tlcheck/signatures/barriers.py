@@ -1,4 +1,4 @@
-"""Barriers of a block, of a warp, and of all blocks."""
+"""Barriers of a block, of a warp, of a cluster, and of all blocks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from tlcheck.snapshot.ir import Expr
 
 _WARP = Signature(releases=True, collective=Collective.WARP)
 _BLOCK = Signature(waits=True, releases=True, collective=Collective.BLOCK)
+_CLUSTER = Signature(waits=True, releases=True, collective=Collective.CLUSTER)
 _GRID = Signature(waits=True, releases=True, collective=Collective.GRID)
 
 
 def _sync(name: str, args: tuple[Expr, ...]) -> Signature:
     """(scope[, number, threads])."""
-    return {"warp": _WARP, "global": _GRID}.get(str(args[0].value) if args else "", _BLOCK)
+    return {"warp": _WARP, "cluster": _CLUSTER, "global": _GRID}.get(str(args[0].value) if args else "", _BLOCK)
 
 
 FAMILY = Family(
@@ -32,6 +33,19 @@ FAMILY = Family(
         "syncwarp": _WARP,
         "sync_grid": _GRID,
     },
+)
+
+CLUSTERS = Family(
+    "barrier.cluster",
+    "PTX 9.7.13.4; 10, %cluster_ctarank",
+    {
+        "cluster_sync": _CLUSTER,
+        "cluster_arrive": Signature(releases=True, collective=Collective.CLUSTER),
+        "cluster_arrive_relaxed": Signature(collective=Collective.CLUSTER),
+        "cluster_wait": Signature(waits=True, collective=Collective.CLUSTER),
+        "block_rank_in_cluster": Signature(),
+    },
+    needs="cluster",
 )
 
 ARRIVALS = Family(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tlcheck.signatures.signature import Address, Collective, Completion, Family, Proxy, Signature
 from tlcheck.snapshot.ir import Expr
 
@@ -24,6 +26,11 @@ def _load(name: str, args: tuple[Expr, ...]) -> Signature:
         proxy=Proxy.ASYNC,
         collective=Collective.ELECTED,
     )
+
+
+def _multicast(name: str, args: tuple[Expr, ...]) -> Signature:
+    """(descriptor, mbarrier, shared address, mask, coordinates, hint)."""
+    return replace(_load(name, args), collective=Collective.CLUSTER)
 
 
 def _store(name: str, args: tuple[Expr, ...]) -> Signature:
@@ -56,6 +63,16 @@ FAMILY = Family(
     {
         "tma_load": _load,
         "tma_load_im2col": _load,
+        "tma_load_multicast": _multicast,
+        "tma_store_cluster": Signature(
+            reads=(Address(1),),
+            writes=(Address(0),),
+            mbarrier=4,
+            releases=True,
+            asynchronous=Completion.MBARRIER,
+            proxy=Proxy.ASYNC,
+            collective=Collective.CLUSTER,
+        ),
         "tma_store": _store,
         "tma_store_arrive": Signature(commits=Completion.BULK_GROUP),
         "tma_store_wait": Signature(awaits=Completion.BULK_GROUP),

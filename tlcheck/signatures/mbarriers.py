@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Completion, Family, Signature
+from tlcheck.signatures.signature import Collective, Completion, Family, Signature
 
 _ARRIVE = Signature(mbarrier=0, releases=True)
 
@@ -15,6 +15,7 @@ FAMILY = Family(
         "ptx_init_barrier_thread_count": Signature(mbarrier=0),
         "ptx_arrive_barrier": _ARRIVE,
         "mbarrier_arrive": _ARRIVE,
+        "ptx_arrive_cluster_barrier": Signature(mbarrier=0, releases=True, collective=Collective.CLUSTER),
         "ptx_arrive_barrier_expect_tx": _ARRIVE,
         "mbarrier_arrive_expect_tx": _ARRIVE,
         "mbarrier_expect_tx": Signature(mbarrier=0),

@@ -36,6 +36,7 @@ class Collective(Enum):
     WARP = "warp"
     WARPGROUP = "warpgroup"
     BLOCK = "block"
+    CLUSTER = "cluster"  # it acts on other blocks of the cluster, or waits for them
     GRID = "grid"
 
 

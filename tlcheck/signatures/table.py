@@ -32,6 +32,7 @@ FAMILIES: tuple[Family, ...] = (
     mbarriers.FAMILY,
     barriers.FAMILY,
     barriers.ARRIVALS,
+    barriers.CLUSTERS,
     fences.FAMILY,
     fences.THREADS,
     matrices.LDMATRIX,

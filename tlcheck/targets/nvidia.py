@@ -59,6 +59,7 @@ _INSTRUCTIONS = {
     "cp.async": (80, _NEWEST),
     "mbarrier": (80, _NEWEST),
     "stmatrix": (90, _NEWEST),
+    "cluster": (90, _NEWEST),
     "elect": (90, _NEWEST),
     "cp.async.bulk": (90, _NEWEST),
     "setmaxnreg": (90, _NEWEST),

@@ -14,6 +14,7 @@ from tlcheck.execute.observe.console import Console, Say
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import all_blocks
@@ -92,4 +93,6 @@ class _Interpreter:
             if asked >= prod(grid(self._function, sizes)):
                 return None
             asked = tuple(chosen((self._function,), sizes, asked))
+        if acts_across(self._function):
+            asked = tuple(completed(asked, cluster_of(self._function)))
         return {block: {self._seed} for block in asked}

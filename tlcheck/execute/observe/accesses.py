@@ -24,7 +24,8 @@ Chosen = Callable[[Array], Mask]  # which of some flat cells matter
 class AccessedCells:
     """The cells of one access: flat index, world, thread and warp of each.
 
-    warps: of a block. size: of the allocation, in cells.
+    warp: among those of its cluster. warps: of a block. size: of the allocation, in cells. leaders: of each world, the
+    first one of its cluster; None where each block is by itself.
     """
 
     cell: Array
@@ -33,11 +34,17 @@ class AccessedCells:
     warp: Array
     warps: int
     size: int
+    leaders: Array | None = None
 
     @cached_property
     def row(self) -> Array:
         """The warp of each among those of all worlds."""
-        return self.world * self.warps + self.warp
+        return self.world * self.warps + self.warp % self.warps
+
+    @cached_property
+    def cluster(self) -> Array:
+        """A number for the cluster of each."""
+        return self.world if self.leaders is None else np.asarray(self.leaders[self.world])
 
     @cached_property
     def slot(self) -> Array:

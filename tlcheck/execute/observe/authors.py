@@ -135,7 +135,7 @@ class _Last:
         return np.asarray((last == (-met if threads else met)) & self.here(touched))
 
     def stamp(self, touched: AccessedCells, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
-        """They did so in a branch. by: first and last warp that did, of each cell."""
+        """They did so in a branch. by: first and last warp that did, of each cell, among those of their cluster."""
         cell, world = touched.cell, touched.world
         if side is None:
             self.side[cell] = 0
@@ -144,8 +144,8 @@ class _Last:
             self._sides.append(side)
         first, last = by
         self.side[cell] = self._sides.index(side) + 1
-        self.warp[cell], self.time[cell] = first, clocks[world, first, first]
-        self.last[cell], self.late[cell] = last, clocks[world, last, last]
+        self.warp[cell], self.time[cell] = first, clocks[world, first % touched.warps, first]
+        self.last[cell], self.late[cell] = last, clocks[world, last % touched.warps, last]
 
     def unordered(self, touched: AccessedCells, side: Side | None, clocks: Array) -> Mask:
         """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
@@ -155,7 +155,7 @@ class _Last:
         beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
         late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
         late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
-        return np.asarray(beside & late & self.here(touched))
+        return np.asarray(beside & late & self.near(touched))
 
     def beside(self, touched: AccessedCells, epoch: int, part: int, warp: int) -> Mask:
         """Which of them another lane of the same epoch has accessed; of the same warp, in the same part of it."""
@@ -166,8 +166,14 @@ class _Last:
         return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self.here(touched))
 
     def across(self, touched: AccessedCells) -> Mask:
-        """Which of them another block has accessed."""
-        return np.asarray((self.epoch[touched.cell] > 0) & ~self.here(touched))
+        """Which of them a block of another cluster has accessed."""
+        return np.asarray((self.epoch[touched.cell] > 0) & ~self.near(touched))
+
+    def near(self, touched: AccessedCells) -> Array:
+        """Which of them a block of the same cluster has accessed."""
+        if touched.leaders is None:
+            return self.here(touched)
+        return np.asarray(touched.leaders[self.world[touched.cell]] == touched.cluster)
 
     def here(self, touched: AccessedCells) -> Array:
         """Which of them the same block has accessed."""
@@ -533,8 +539,9 @@ class Author(HappensBefore):
         """The first and the last warp that makes each access in a branch; one of them issues a T.tma_copy."""
         if side is None or threads:
             return touched.warp, touched.warp
-        first = side.warps[touched.world]
-        return first, first if self._managed else side.last[touched.world]
+        base = self.first_row[touched.world]
+        first = base + side.warps[touched.world]
+        return first, first if self._managed else base + side.last[touched.world]
 
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""

@@ -1,7 +1,7 @@
-"""Happens-before within a block: vector clocks of its warps.
+"""Happens-before within a block, or a cluster of blocks: vector clocks of its warps.
 
-Agents are the warps of a block and its mbarriers. `clocks[world, warp, agent]` is the latest time of an agent that a
-warp knows to be over; a warp's own time stands on the diagonal. The time of an mbarrier is the number of its phases
+Agents are the warps of all blocks of a cluster and their mbarriers, those of rank 0 first.
+`clocks[world, warp, agent]` is the latest time of an agent that a warp knows to be over; a warp's own time stands on the diagonal. The time of an mbarrier is the number of its phases
 that have ended: a bulk copy is over with the phase that needs its bytes.
 
 A barrier joins the clocks of its warps. An arrival at an mbarrier joins the warp's clock into what is released there.
@@ -24,6 +24,7 @@ from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
+from tlcheck.execute.schedule.clusters import Clusters
 
 PENDING = np.iinfo(np.int32).max  # the time of a copy under way: over for nobody
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next
@@ -60,13 +61,20 @@ class VectorClock(Observer):
     may wait for ever (see `phase_waited`).
     """
 
-    def __init__(self, threads: int, width: int, watched: Mask) -> None:
+    def __init__(self, threads: int, width: int, watched: Mask, clusters: Clusters | None = None) -> None:
         """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept."""
         self.warps, self.width, self.watched = -(-threads // width), width, watched
-        self.agents = self.warps + BARRIERS
+        size, worlds = 1 if clusters is None else clusters.size, np.arange(len(watched))
+        rank = np.zeros(len(watched), np.int64) if clusters is None else clusters.rank
+        self.peers = worlds[:, None] if clusters is None else clusters.peers
+        self.leaders = worlds if clusters is None else clusters.leaders
+        self.rows = size * self.warps  # warps of a cluster
+        self.agents = self.rows + size * BARRIERS
+        self.first_row, self._first_barrier = rank * self.warps, self.rows + rank * BARRIERS
         self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
-        self.clocks[:, np.arange(self.warps), np.arange(self.warps)] = EPOCH
-        self.fenced = np.zeros((len(watched), self.warps, self.warps), np.int32)
+        self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(len(watched), self.warps)
+        self.clocks[worlds[:, None], np.arange(self.warps), self._own] = EPOCH
+        self.fenced = np.zeros((len(watched), self.warps, self.rows), np.int32)
         self.overtaken: set[int] = set()
         self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
         self._released: dict[object, tuple[Array, Array]] = {}  # clocks and fences of those who have arrived
@@ -87,19 +95,21 @@ class VectorClock(Observer):
         for world, warps in self._warps_of(mask):
             self._next_epoch(world, warps)
 
-    def arrived(self, key: object, mask: Mask) -> None:
-        """Active warps have arrived at a barrier: they release what they know."""
+    def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
+        """Active warps have arrived at a barrier: they release what they know. at: see `Observer.arrived`."""
         clocks, fenced = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
-            clocks[world] = np.maximum(clocks[world], self.clocks[world, warps].max(axis=0))
-            fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
+            there = world if at is None else int(at[world])
+            clocks[there] = np.maximum(clocks[there], self.clocks[world, warps].max(axis=0))
+            fenced[there] = np.maximum(fenced[there], self.fenced[world, warps].max(axis=0))
             self._next_epoch(world, warps)
 
-    def fences_released(self, key: object, mask: Mask) -> None:
+    def fences_released(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active threads have issued bulk copies that complete `key`: fences before the issue go with their bytes."""
         fenced = self._released.setdefault(key, self._nothing())[1]
         for world, warps in self._warps_of(mask):
-            fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
+            there = world if at is None else int(at[world])
+            fenced[there] = np.maximum(fenced[there], self.fenced[world, warps].max(axis=0))
 
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world: what was released goes to those who wait from now on."""
@@ -107,18 +117,19 @@ class VectorClock(Observer):
         released = self._released.setdefault(key, self._nothing())
         clocks[world], fenced[world] = released[0][world], released[1][world]
         for warps, times in self._waited.pop((key, world), ()):
-            if (clocks[world, warps] < times).all():
+            if (clocks[world, self._own[world, warps]] < times).all():
                 self.overtaken.add(int(warps[0]))
-        agent = self.agent(key)
+        agent = int(self.agent(key, world))
         clocks[world, agent] += 1
         released[0][world, agent] = clocks[world, agent]
 
-    def acquired(self, key: object, mask: Mask) -> None:
-        """Active warps have waited for a barrier: they know what its last phase has published."""
+    def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
+        """Active warps have waited for a barrier: they know what its last phase has published. at: as for `arrived`."""
         clocks, fenced = self._published.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
-            self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[world])
-            self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[world])
+            there = world if at is None else int(at[world])
+            self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[there])
+            self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[there])
 
     def phase_waited(self, key: object, mask: Mask) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity.
@@ -127,41 +138,46 @@ class VectorClock(Observer):
         overtaken unless those who end it know that some of these warps have gone on.
         """
         for world, warps in self._warps_of(mask):
-            self._waited.setdefault((key, world), []).append((warps, self.clocks[world, warps, warps]))
+            self._waited.setdefault((key, world), []).append((warps, self.own_of(world, warps)))
 
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads: the async proxy sees what their warps know to be over."""
         for world, warps in self._warps_of(mask):
-            self.fenced[world, warps] = self.clocks[world, warps][:, : self.warps]
-            own = self.clocks[world, warps, warps]
-            self.clocks[world, warps, warps] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
+            self.fenced[world, warps] = self.clocks[world, warps][:, : self.rows]
+            own = self.own_of(world, warps)
+            self.clocks[world, warps, self._own[world, warps]] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
 
     # ---- what agents know
 
     def now(self, cells: AccessedCells) -> Array:
         """The own time of the warp that accesses each cell."""
-        own = np.diagonal(self.clocks, axis1=1, axis2=2).reshape(-1)
-        return np.asarray(own.take(cells.row))
+        return np.asarray(self._own_times().reshape(-1).take(cells.row))
 
     def known(self, cells: AccessedCells, agent: Array) -> Array:
         """The latest time of an agent that whoever accesses each cell knows to be over."""
         return np.asarray(self.clocks.reshape(-1).take(cells.row * self.agents + agent))
 
     def known_of_warps(self, cells: AccessedCells) -> Array:
-        """The same of every warp, (warps, cells)."""
-        return np.asarray(self.clocks.reshape(-1, self.agents)[cells.row, : self.warps].T)
+        """The same of every warp, (rows, cells)."""
+        return np.asarray(self.clocks.reshape(-1, self.agents)[cells.row, : self.rows].T)
 
     def fenced_of(self, cells: AccessedCells, warp: Array) -> Array:
         """The time of a warp up to which fences before each access cover its writes."""
-        return np.asarray(self.fenced.reshape(-1).take(cells.row * self.warps + warp))
+        return np.asarray(self.fenced.reshape(-1).take(cells.row * self.rows + warp))
 
-    def agent(self, key: object) -> int:
-        """The number of an mbarrier among the agents."""
-        return self._mbarriers.setdefault(key, self.warps + len(self._mbarriers) % BARRIERS)
+    def agent(self, key: object, world: int | Array) -> Array:
+        """The number of an mbarrier of a world among the agents."""
+        number = self._mbarriers.setdefault(key, len(self._mbarriers) % BARRIERS)
+        return np.asarray(self._first_barrier[world] + number)
+
+    def own_of(self, world: int, warps: Array) -> Array:
+        """The own times of some warps of a world."""
+        return np.asarray(self.clocks[world, warps, self._own[world, warps]])
 
     def phases(self, key: object) -> Array:
         """How many phases of an mbarrier have ended, (worlds,)."""
-        return self._published.setdefault(key, self._nothing())[0][:, self.agent(key)]
+        worlds = np.arange(len(self.watched))
+        return np.asarray(self._published.setdefault(key, self._nothing())[0][worlds, self.agent(key, worlds)])
 
     def phase_after(self, key: object, later: Mask | None) -> Array:
         """The phase of an mbarrier that surely needs the bytes of a copy that begins now, (worlds,).
@@ -175,9 +191,10 @@ class VectorClock(Observer):
     def own_times(self) -> Array:
         """The time of each agent in each world, (worlds, agents)."""
         found = np.zeros((len(self.watched), self.agents), np.int32)
-        found[:, : self.warps] = np.diagonal(self.clocks, axis1=1, axis2=2)
-        for key, agent in self._mbarriers.items():
+        found[:, : self.warps] = self._own_times()  # where each block is a cluster: else no rounds are counted
+        for key, number in self._mbarriers.items():
             if key in self._published:
+                agent = self.rows + number
                 found[:, agent] = self._published[key][0][:, agent]
         return found
 
@@ -202,9 +219,13 @@ class VectorClock(Observer):
             if len(warps):
                 yield world, warps
 
+    def _own_times(self) -> Array:
+        """The own time of each warp, (worlds, warps)."""
+        return np.asarray(np.take_along_axis(self.clocks, self._own[:, :, None], axis=2)[:, :, 0])
+
     def _next_epoch(self, world: int, warps: Array) -> None:
-        self.clocks[world, warps, warps] = (self.clocks[world, warps, warps] // EPOCH + 1) * EPOCH
+        self.clocks[world, warps, self._own[world, warps]] = (self.own_of(world, warps) // EPOCH + 1) * EPOCH
 
     def _nothing(self) -> tuple[Array, Array]:
         worlds = len(self.watched)
-        return np.zeros((worlds, self.agents), np.int32), np.zeros((worlds, self.warps), np.int32)
+        return np.zeros((worlds, self.agents), np.int32), np.zeros((worlds, self.rows), np.int32)

@@ -118,8 +118,10 @@ class Glance(HappensBefore):
         key: object,
         coming: Array | None,
         later: Mask | None = None,
+        at: Array | None = None,
     ) -> None:
-        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`."""
+        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`. It goes to the block that issues it."""
+        assert at is None  # kernels with clusters run plainly
         issue = partial(self._issue, lane=lane, later=later)
         unsure = None if later is None else later.tobytes()
         self._access("issue", issue, place, position, mask, key, unsure, whole=True, lane=lane)
@@ -188,8 +190,11 @@ class Glance(HappensBefore):
     def _issue(self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None) -> None:
         self.fences_released(key, lane)
         self._check("write", access, self.now(access.cells))
-        over = self.phase_after(key, later)[access.cells.world]
-        access.shadow.writes.record_by(access.cells, self.agent(key), MANY, over)
+        over, agent = (found[access.cells.world] for found in (self.phase_after(key, later), self._agents_of(key)))
+        access.shadow.writes.record_by(access.cells, agent, MANY, over)
+
+    def _agents_of(self, key: object) -> Array:
+        return self.agent(key, np.arange(len(self.watched)))
 
     def _begin_copy(self, access: UnitAccess) -> None:
         cells = access.cells
@@ -233,7 +238,7 @@ class Glance(HappensBefore):
         """__syncwarp."""
         self._synchronize("warp", None, mask, super().warp_barrier, mask)
 
-    def arrived(self, key: object, mask: Mask) -> None:
+    def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have arrived at a barrier."""
         self._synchronize("arrived", key, mask, super().arrived, key, mask)
 
@@ -247,7 +252,7 @@ class Glance(HappensBefore):
         self.digests[world] = hash((self.digests[world], "ended", key))
         super().phase_ended(key, world)
 
-    def acquired(self, key: object, mask: Mask) -> None:
+    def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have waited for a barrier."""
         self._synchronize("acquired", key, mask, super().acquired, key, mask)
 

@@ -6,6 +6,7 @@ Watched are shared memory and the tensors that the kernel writes. `Glance` suspe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements, Di
 from tlcheck.execute.observe.clock import VectorClock
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.releases import Releases
+from tlcheck.execute.schedule.clusters import acts_across, cluster_of, made
 from tlcheck.program.unused import unused
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ class HappensBefore(VectorClock):
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
-        super().__init__(machine.state.threads, machine.options.target.warp, worlds)
+        clusters = made(machine.worlds, cluster_of(machine.function)) if acts_across(machine.function) else None
+        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters)
         self.machine = machine
         self.tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self.buffers: dict[str, str] = {}
@@ -78,7 +81,10 @@ class HappensBefore(VectorClock):
 
     def cells(self, elements: AccessedElements, by: Any = None) -> AccessedCells:
         """The cells of some elements. by: the thread of each element, where that is not its lane."""
-        return elements.cells(len(self.watched), self.warps, self.width, by)
+        found = elements.cells(len(self.watched), self.warps, self.width, by)
+        if self.rows == self.warps:
+            return found
+        return replace(found, warp=found.warp + self.first_row[found.world], leaders=self.leaders)
 
     def disagreement(self, place: Place, position: Position, mask: Mask, value: Value) -> Disagreement | None:
         """See `AccessedElements.disagreement`."""

@@ -183,14 +183,14 @@ class Releases(Observer):
                 self._meet(world, active[active // self._warp == warp])
         self.tick += 1
 
-    def arrived(self, key: object, mask: Mask) -> None:
+    def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active threads have arrived at a barrier."""
         for world, threads in enumerate(mask):
             active = np.flatnonzero(threads)
             if len(active):
-                joined = self._joined(world, active)
-                before = self._arrived.get((key, world))
-                self._arrived[key, world] = joined if before is None else np.maximum(before, joined)
+                joined, there = self._joined(world, active), world if at is None else int(at[world])
+                before = self._arrived.get((key, there))
+                self._arrived[key, there] = joined if before is None else np.maximum(before, joined)
         self.tick += 1
 
     def phase_ended(self, key: object, world: int) -> None:
@@ -198,10 +198,10 @@ class Releases(Observer):
         if (key, world) in self._arrived:
             self._published[key, world] = self._arrived[key, world]
 
-    def acquired(self, key: object, mask: Mask) -> None:
+    def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active threads have waited for a barrier."""
         for world, threads in enumerate(mask):
-            published = self._published.get((key, world))
+            published = self._published.get((key, world if at is None else int(at[world])))
             if published is None:
                 continue
             after: dict[int, Array] = {}

@@ -4,7 +4,8 @@ As in FastTrack (Flanagan and Freund, PLDI 2009) a cell has one last write, as a
 the last one of each warp. Two accesses of a cell race if they conflict and the agent of the second one does not know
 the first one to be over (`VectorClock`), or if they are of one warp in one epoch, by different threads.
 
-The shadow of a tensor also keeps the world of each access: blocks are ordered with nothing. A shadow with events keeps
+The shadow of a tensor also keeps the cluster of each access, by its first world: clusters are ordered with nothing.
+A shadow with events keeps
 the statement of each access, for a report. Without events a cell may stand for several (`unit_shadow`).
 """
 
@@ -27,7 +28,7 @@ MANY = -1  # as the thread of an access: several of a warp, or a bulk copy
 class LastAccesses:
     """The last access of each warp to each cell, (warps, cells): its time, the thread, the event, the world.
 
-    event, world: None where these are not kept.
+    event, world: None where these are not kept. world: of a cluster the first one.
     """
 
     def __init__(self, rows: int, size: int, events: bool, of_tensor: bool) -> None:
@@ -41,8 +42,8 @@ class LastAccesses:
         again = same_epoch(times.take(at), time) & (threads.take(at) != cells.thread)
         if self.world is not None:
             worlds = self.world.reshape(-1)
-            again &= worlds.take(at) == cells.world
-            worlds[at] = cells.world
+            again &= worlds.take(at) == cells.cluster
+            worlds[at] = cells.cluster
         if self.event is not None:
             self.event.reshape(-1)[at] = event
         times[at], threads[at] = time, cells.thread
@@ -62,12 +63,12 @@ class LastAccesses:
         if beside.any():
             wrong[own] |= beside
         if self.world is not None:
-            wrong |= (times > 0) & (self.world[:, cells.cell] != cells.world)
+            wrong |= (times > 0) & (self.world[:, cells.cell] != cells.cluster)
         return wrong if wrong.any() else None
 
     def is_elsewhere(self, row: int, cells: AccessedCells) -> Mask | bool:
-        """Which cells have last been accessed in another world."""
-        return False if self.world is None else np.asarray(self.world[row].take(cells.cell) != cells.world)
+        """Which cells have last been accessed in another cluster; each block is one where they have no other."""
+        return False if self.world is None else np.asarray(self.world[row].take(cells.cell) != cells.cluster)
 
     def land(self, cells: AccessedCells, now: Array) -> None:
         """The copies that these threads had begun are over."""
@@ -90,7 +91,7 @@ class LastWrites(LastAccesses):
         cell, threads = cells.cell, self.thread[0]
         self.agent[0, cell], threads[cell], self.time[0, cell] = agent, thread, time
         if self.world is not None:
-            self.world[0, cell] = cells.world
+            self.world[0, cell] = cells.cluster
         if self.event is not None:
             self.event[0, cell] = event
             return
@@ -113,7 +114,7 @@ class LastWrites(LastAccesses):
     def unfenced(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
         """Which cells threads have written last, with no fence before the async proxy sees them; None for none."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
-        generic = agent < clock.warps
+        generic = agent < clock.rows
         if not generic.any():
             return None
         wrong = generic & (time > clock.fenced_of(cells, np.where(generic, agent, 0))) & (time != PENDING)

@@ -168,6 +168,7 @@ class StrayObserver(Observer):
         key: object,
         coming: Array | None,
         later: Mask | None = None,
+        at: Array | None = None,
     ) -> None:
         """Remember who writes."""
         accessed = AccessedElements(place, position, mask)

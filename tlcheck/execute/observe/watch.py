@@ -24,11 +24,11 @@ from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.cell_shadow import CellShadow
-from tlcheck.execute.observe.clock import PENDING
+from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.observe.releases import Releases
-from tlcheck.execute.observe.shadow import MANY, LastAccesses
+from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects
 
 if TYPE_CHECKING:
@@ -129,21 +129,24 @@ class Watch(HappensBefore):
         key: object,
         coming: Array | None,
         later: Mask | None = None,
+        at: Array | None = None,
     ) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
         mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key, and so are
         the fences before it: the phase needs its bytes. coming: what will be there then; None where that is not known.
-        later: (worlds,), where it may be the phase after this one that needs them; None for nowhere.
+        later: (worlds,), where it may be the phase after this one that needs them; None for nowhere. at: see
+        `Observer.bulk_load_issued`.
         """
-        self.fences_released(key, lane)
+        self.fences_released(key, lane, at)
         event, thread = _Event("write", "async", origin), lane.argmax(axis=-1)[:, None]
         access = self._access(place, position, mask, event, thread)
         if access is not None:
             cells, bits = access.cells, None if coming is None else access.elements.bits(coming)
             self._check(access, after_write=access.shadow.brings_same(cells, bits))
-            over = self.phase_after(key, later)[cells.world]
-            access.shadow.record_write(cells, self.agent(key), MANY, over, access.event, bits)
+            there = cells.world if at is None else at[cells.world]
+            over = self.phase_after(key, later)[there]
+            access.shadow.record_write(cells, self.agent(key, there), MANY, over, access.event, bits)
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
@@ -238,7 +241,7 @@ class Watch(HappensBefore):
         memory = place.memory
         shadow = self._shadows.get(place.root)
         if shadow is None:
-            shadow = CellShadow(memory.flat.size, self.warps, isinstance(memory, Pages))
+            shadow = CellShadow(memory.flat.size, self.rows, isinstance(memory, Pages))
             self._shadows[place.root] = shadow
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
@@ -281,10 +284,10 @@ class Watch(HappensBefore):
         cells = access.cells
         cell, event_of = cells.cell[at], last.event
         assert event_of is not None
-        world = cells.world[at] if last.world is None else last.world[row].take(cell)
+        world = self._world_of(last, row, cells, at)
         events, thread = event_of[row].take(cell), last.thread[row].take(cell).astype(np.int64)
         if last is not access.shadow.writes:
-            thread[thread == MANY] = SEVERAL - row
+            thread[thread == MANY] = SEVERAL - row % self.warps
         known = (
             np.array([e.proxy == "generic" for e in self._events])[events] & (thread != MANY) & (cells.thread[at] >= 0)
         )
@@ -293,6 +296,17 @@ class Watch(HappensBefore):
         by, before = (cells.world[at], cells.thread[at]), (world, thread)
         found[known] = releases.over((by[0][known], by[1][known]), (before[0][known], before[1][known]), tick[known])
         return found
+
+    def _world_of(self, last: LastAccesses, row: int, cells: AccessedCells, at: Array) -> Array:
+        """The worlds that made the last accesses in a row to some of an access's cells."""
+        cell = cells.cell[at]
+        leaders = cells.world[at] if last.world is None else last.world[row].take(cell)
+        if self.rows == self.warps:
+            return np.asarray(leaders)
+        agents = last.agent[0].take(cell) if isinstance(last, LastWrites) else np.full(len(at), row)
+        barriers = agents >= self.rows  # a bulk copy, which is over with an mbarrier of the block whose cells these are
+        rank = np.where(barriers, (agents - self.rows) // BARRIERS, agents // self.warps)
+        return np.asarray(self.peers[leaders, rank])
 
     def _check_fence(self, access: _Checked) -> None:
         """Report a write by threads that no fence makes visible to the async proxy."""
@@ -312,8 +326,8 @@ class Watch(HappensBefore):
             missing = _PRODUCT if is_product else _WRITES if isinstance(access.place.memory, Pages) else _COPY
         thread = int(last.thread[row, cell])
         if thread == MANY and not is_write:
-            thread = SEVERAL - row
-        first_world = world if last.world is None else int(last.world[row, cell])
+            thread = SEVERAL - row % self.warps
+        first_world = int(self._world_of(last, row, cells, np.array([at]))[0])
         first, begun = (first_world, thread, int(last.event[row, cell])), self._events[int(last.event[row, cell])]
         known = self.releases
         sure = known is not None and known.exact and not known.is_open(world, (first_world, thread), begun.tick)
@@ -338,7 +352,8 @@ class Watch(HappensBefore):
             Access(event.kind, event.proxy, self.machine.worlds[world].block, thread, event.origin)
             for event, (world, thread, _) in ((first, one), (second, other))
         )
-        missing = missing or (_COPY if first.proxy == "async" else "a barrier")
+        barrier = "a barrier" if before.block == after.block else "a barrier of the cluster"
+        missing = missing or (_COPY if first.proxy == "async" else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
 

@@ -153,6 +153,16 @@ class Agents:
         me.ready = lambda: True
         self._agents = [a for a in self._agents if a not in children]
 
+    def gone(self) -> Mask:
+        """The lanes that have left the kernel, or have come to its end: (worlds, lanes)."""
+        found = np.zeros(self._shape, np.bool_)
+        for agent in self._agents:
+            if agent.ended and agent.last and agent.own is not None:
+                found |= agent.own
+            if agent.frame is not None and agent.frame.ended is not None:
+                found |= agent.frame.ended
+        return found
+
     def land(self, chosen: Callable[[Flight], bool]) -> None:
         """Carry out the operations under way that are chosen, oldest first."""
         due = [f for f in self.flights if chosen(f)]

@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 
 from tlcheck.execute.reasons import OutOfStatements
+from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
@@ -33,10 +34,13 @@ def all_blocks(
     extents, threads = grid(kernel, sizes), prod(threads_of(kernel))
     count = prod(extents) if needed is None else len(needed)
     fit = worlds_that_fit(kernel, threads, source, budget, _THREADS // threads)
-    together = max(1, fit // len(seeds))
+    cluster = cluster_of(kernel) if acts_across(kernel) else (1, 1, 1)
+    size = prod(cluster)
+    together = max(1, fit // len(seeds) // size) * size
     if fit == 0 or -(-count // together) * statements_needed(kernel, sizes) > budget.statements:
         raise OutOfStatements("too many blocks of a kernel before the last one")
     blocks = list(needed or [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])])
+    blocks = completed(blocks, cluster) if size > 1 else blocks
     parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
     return [[(s, block) for s in seeds for block in part if not needed or s in needed[block]] for part in parts]
 

@@ -31,6 +31,7 @@ from tlcheck.execute.reasons import (
     Stopped,
 )
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.arguments import Arguments
@@ -106,7 +107,8 @@ class BothLevels:
         self.outputs = pointers(self.roles.outputs)
         self.extents = grid(self.source, self.sizes)
         self.meet = meets_all(self.source) or meets_all(self.lowered)
-        self.plain |= self.meet
+        self.cluster = self._cluster()
+        self.plain |= self.meet or prod(self.cluster) > 1
         self._all_before = self.plain
         self._blocks = self._chosen()
         self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
@@ -179,14 +181,24 @@ class BothLevels:
                 if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
                     place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
                     raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
-            return [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
+            inside = [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
+            return completed(inside, self.cluster)
         if prod(self.extents) <= 0:
             raise Stopped("a grid without blocks", reasons.NO_BLOCKS)
         if asked >= prod(self.extents):
             if prod(self.extents) > _MOST_BLOCKS:
                 raise Stopped("more blocks than can run at once", reasons.GRID)
             return list(self.every_block())
-        return blocks.chosen((self.source, self.lowered), self.sizes, asked)
+        return completed(blocks.chosen((self.source, self.lowered), self.sizes, asked), self.cluster)
+
+    def _cluster(self) -> blocks.Block:
+        """The blocks of a cluster along each axis, where they act on one another; 1, 1, 1 where they do not."""
+        if not acts_across(self.source) and not acts_across(self.lowered):
+            return 1, 1, 1
+        found = {cluster_of(function) for function in (self.source, self.lowered)}
+        if len(found) > 1 or any(e % c for e, c in zip(self.extents, next(iter(found)), strict=True)):
+            raise NotModelled("clusters that the grid has no whole number of, or that lowering changes")
+        return found.pop()
 
     def every_block(self) -> Iterator[blocks.Block]:
         """All blocks of the grid, x first."""
@@ -216,12 +228,18 @@ class BothLevels:
         fit = min(worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides)
         if fit < (len(self._blocks) if self.meet else 1):
             raise OutOfBytes
+        size = prod(self.cluster)
+        if fit < size:
+            raise OutOfBytes
         seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         # with much work: the first and the last block with the first seed, since they may race, and one with the last
-        worlds = [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
+        each = fit // len(seeds) // size * size
+        worlds = [World(seed, block) for seed in seeds for block in self._blocks[:each]]
         most = self.request.budget.work
         if most is None or not self._is_chosen or self._work(worlds) <= most:
             return worlds
+        if size > 1:
+            return [*worlds[:size], *worlds[-size:]] if len(worlds) > size else worlds
         first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
         other = replace(between[0] if between else last, seed=last.seed)
         fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))

@@ -222,6 +222,7 @@ class Counter(Observer):
         key: object,
         coming: Array | None,
         later: Mask | None = None,
+        at: Array | None = None,
     ) -> None:
         """A bulk copy into shared memory begins."""
         octets = len(position) * place.kind.bits // 8  # type: ignore[arg-type]
@@ -303,7 +304,7 @@ class Counter(Observer):
         """__syncwarp."""
         self._waited("warp barrier", mask)
 
-    def arrived(self, key: object, mask: Mask) -> None:
+    def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active threads have arrived at a barrier."""
         if _is_of_barrier(self.machine.state.at):
             self._waited("mbarrier arrival", mask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -88,6 +88,10 @@ class Transfer:
     def chosen(self) -> Mask:
         """The elements that are stored: (1 or elements, worlds, 1)."""
         return self.mask[None] if self.box.inside is None else self.box.inside & self.mask
+
+    def moved(self, further: Array) -> Transfer:
+        """The same copy with its elements in shared memory that many flat positions further on, (1, worlds, 1)."""
+        return replace(self, box=replace(self.box, where=self.where + further))
 
     def load(self) -> None:
         """Tensor to shared memory."""

@@ -18,6 +18,7 @@ from tlcheck.execute.events import Observer, Observers
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.ops.thread.cluster_peers import destinations, used_at
 from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Block, Expr
@@ -244,6 +245,28 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
         release(program, which.barriers, named)
         for world, number, _, threads in named.each:
             which.barriers.arrive(world, number, threads)
+        return 0
+
+    return run
+
+
+@call("ptx_arrive_cluster_barrier")
+def arrive_at(e: Expr, program: KernelProgram) -> Run:
+    """(barrier, rank): each active thread arrives once at the barrier of another block of its cluster, or its own.
+
+    What it did before is over for those who wait there, as CUTLASS and TileLang rely on (`ClusterBarrier::arrive`).
+    """
+    which, rank = barrier(e.args[0], program), program.code(e.args[1])
+
+    def run(frame: Frame) -> Value:
+        for lanes, at in destinations(rank.run(frame), frame, program):
+            with frame.narrowed(lanes):
+                used_at(which.place, frame, at)
+                named = which(frame)
+                for number, mask in named.by_number:
+                    program.observers.arrived((which.barriers.name, number), mask, at)
+                for world, number, _, threads in named.each:
+                    which.barriers.arrive(int(at[world]), number, threads)
         return 0
 
     return run

@@ -16,8 +16,10 @@ from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
+from tlcheck.execute.ops.thread.cluster_barriers import sync_cluster
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.signatures.fences import THREAD_FENCES
 from tlcheck.snapshot.ir import Expr
 
@@ -58,6 +60,8 @@ def storage_sync(e: Expr, program: KernelProgram) -> Run:
         return _within_warps(program)
     if args != e.args and e.args[0].value == "global":
         raise NotModelled("synchronization of all blocks")
+    if args != e.args and e.args[0].value == "cluster":
+        return sync_cluster(program)
     if any(a.op != "int" for a in args):
         raise NotModelled("barrier of unknown number or threads")
     number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
@@ -75,12 +79,20 @@ def meet(program: KernelProgram, frame: Frame, number: int = 0, threads: int = 0
     Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
     all of its threads take it.
     """
-    if not agents_of(program.state).alone:
+    if not agents_of(program.state).alone and not _is_of_whole_blocks(threads, frame, program):
         _meet(number, threads or program.state.threads, frame, program)
         return
     if frame.active is not None or threads not in (0, program.state.threads):
         _refuse_other_threads(threads, frame, program)
     program.observers.barrier(frame.mask())
+
+
+def _is_of_whole_blocks(threads: int, frame: Frame, program: KernelProgram) -> bool:
+    """Whether those that move together are all threads of some blocks, for which a barrier counts."""
+    if frame.ended is not None or threads not in (0, program.state.threads) or not acts_across(program.function):
+        return False
+    mask = frame.mask()
+    return bool((mask.all(axis=-1) == mask.any(axis=-1)).all())
 
 
 def _refuse_other_threads(threads: int, frame: Frame, program: KernelProgram) -> None:
@@ -179,8 +191,11 @@ def fence(e: Expr, program: KernelProgram) -> Run:
 
     fence.mbarrier_init says so of mbarriers alone. It stands where they are made, before anything else is written.
     """
+    makes = e.value == "ptx_fence_barrier_init"
 
     def run(frame: Frame) -> int:
+        if makes:
+            program.state.shared[str(e.value)] = True
         program.observers.proxy_fence(frame.mask())
         return 0
 

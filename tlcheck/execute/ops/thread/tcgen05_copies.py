@@ -19,7 +19,8 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf, address, kind_at, name_in
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES
+from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, WarpsOf, address, kind_at, name_in
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr

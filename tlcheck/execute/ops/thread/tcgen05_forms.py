@@ -4,7 +4,7 @@ memory (PTX 9.7.16.10.5, "Data Path Layout Organization").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +14,7 @@ from tlcheck.execute.ops.thread.mma import kind_named
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr
 
+LANES = 128  # of tensor memory
 _ROW_BITS = 256  # of a row of A that one instruction multiplies
 # of each kind of instruction: elements of A and B, and of the sums, by their codes
 _ELEMENTS = {
@@ -45,12 +46,15 @@ _NOT_MODELLED = {
     (30, 2): "a shift of B",
 }
 _DESCRIPTOR = {"ptx_tcgen05_mma_ss": 7, "ptx_tcgen05_mma_ts": 7}
+_OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13}
 _WEIGHTS_STAY = 13  # of the arguments of mma_ss: whether it is tcgen05.mma.ws
 
 
 @dataclass(frozen=True)
 class ProductForm:
-    """An instruction: shape, kinds of A, B and the sums, which operands are K-major. stays: whether it is .ws."""
+    """An instruction: shape, kinds of A, B and the sums, which operands are K-major. stays: whether it is .ws. blocks:
+    1, or 2 for a pair of blocks (.cta_group::2), of which each has half of the rows of A and of the columns of B.
+    """
 
     m: int
     n: int
@@ -61,11 +65,14 @@ class ProductForm:
     left_by_k: bool
     right_by_k: bool
     stays: bool
+    blocks: int = 1
 
     @property
     def is_lawful(self) -> bool:
-        """Whether the instruction has this shape (PTX 9.7.16.2.1, tables of shapes for cta_group::1)."""
+        """Whether the instruction has this shape (PTX 9.7.16.2.1, tables of shapes)."""
         m, n = self.m, self.n
+        if self.blocks > 1:
+            return m in (128, 256) and n % 16 == 0 and 16 <= n <= 256
         if self.stays:
             return m in (32, 64, 128) and n in (64, 128, 256)
         if not 8 <= n <= 256:
@@ -85,7 +92,15 @@ def form_of(e: Expr) -> ProductForm:
     kind = _KIND_OF.get(named.name)
     if kind is None:
         raise NotModelled(f"{e.value} of {named.name}")
-    return decode(word.value, kind, stays)
+    return replace(decode(word.value, kind, stays), blocks=2 if is_of_pair(e) else 1)
+
+
+def is_of_pair(e: Expr) -> bool:
+    """Whether a call is an instruction of two blocks of a cluster (.cta_group::2)."""
+    place = _OF_TWO_BLOCKS.get(str(e.value))
+    if place is not None and len(e.args) > place and e.args[place].value:
+        return True
+    return dict(e.annotations).get("use_2cta", "0") not in ("0", "False")
 
 
 def decode(word: int, kind: str, stays: bool = False) -> ProductForm:
@@ -110,18 +125,21 @@ def _bits(word: int, place: int, width: int) -> int:
 def refuse_other_shapes(form: ProductForm, line: int, world: int, thread: int) -> None:
     """Raise Illegal for a shape that no instruction has."""
     if not form.is_lawful:
-        ws = ".ws" if form.stays else ""
+        ws = ".ws" if form.stays else ".cta_group::2" if form.blocks > 1 else ""
         what = f"tcgen05.mma{ws} of {form.m} x {form.n} x {form.k} with A of {form.left.name}: there is no such shape"
         raise Illegal(what, line, world, thread)
 
 
 @lru_cache(maxsize=32)
-def rows_and_columns(m: int, n: int, stays: bool) -> tuple[Array, Array]:
+def rows_and_columns(m: int, n: int, stays: bool, blocks: int = 1) -> tuple[Array, Array]:
     """Lane and column, from the sums' address on, of each element of an M x N matrix of sums; both (m, n).
 
     M of 128 has a lane for each row (Layout D), M of 64 the lower half of the lanes of each warp (Layout F). With .ws,
-    M of 64 has two halves of N below one another (Layout E), M of 32 four quarters (Layout G).
+    M of 64 has two halves of N below one another (Layout E), M of 32 four quarters (Layout G). Each of two blocks has
+    half of the rows: of 256 with a lane for each (Layout A), of 128 with two halves of N below one another (Layout B).
     """
+    if blocks > 1:
+        return _in_halves(m // 2, n)
     row, column = (np.asarray(a) for a in np.broadcast_arrays(*np.ogrid[:m, :n]))
     if m == 64 and not stays:
         return row // 16 * 32 + row % 16, column
@@ -129,3 +147,11 @@ def rows_and_columns(m: int, n: int, stays: bool) -> tuple[Array, Array]:
         part = n * m // 128
         return column // part * m + row, column % part
     return row, column
+
+
+def _in_halves(rows: int, n: int) -> tuple[Array, Array]:
+    """The same of each of two blocks, one after the other."""
+    row, column = (np.concatenate([a, a]) for a in np.broadcast_arrays(*np.ogrid[:rows, :n]))
+    if rows == LANES:
+        return row, column
+    return column // (n // 2) * rows + row, column % (n // 2)

@@ -19,9 +19,10 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, nothing_in
+from tlcheck.execute.ops.thread.cluster_peers import destinations
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier
 from tlcheck.execute.ops.thread.mma import finished, multiplied
-from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, form_of, refuse_other_shapes
+from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, form_of, is_of_pair, refuse_other_shapes
 from tlcheck.execute.ops.thread.tcgen05_operands import (
     Issuer,
     LocatedOperand,
@@ -31,14 +32,13 @@ from tlcheck.execute.ops.thread.tcgen05_operands import (
     issuer_in,
     issuers,
 )
-from tlcheck.execute.ops.thread.tensor_memory import ROOT, refuse_pairs
+from tlcheck.execute.ops.thread.tensor_memory import ROOT, require_one_group
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
 _MASKS = slice(9, 13)  # of the arguments: lanes of the sums that are not written
-_OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13}
 
 
 @dataclass(eq=False)
@@ -179,7 +179,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
     adds, masks of four words[, whether it is .ws[, of two blocks]]).
     """
     form = form_of(e)
-    left = in_shared(e, 1, (form.m, form.k), form.left, form.left_by_k, program)
+    left = in_shared(e, 1, (form.m, form.k), form.left, form.left_by_k, program, form.blocks)
     return _issuing(e, form, left, program)
 
 
@@ -194,15 +194,16 @@ def from_tensor_memory(e: Expr, program: KernelProgram) -> Run:
 
 def _issuing(e: Expr, form: ProductForm, left: LocatedOperand, program: KernelProgram) -> Run:
     _refuse_others(e)
-    right = in_shared(e, 3, (form.n, form.k), form.right, form.right_by_k, program)
+    right = in_shared(e, 3, (form.n, form.k), form.right, form.right_by_k, program, form.blocks)
     sums, adds = in_tensor_memory(e, 5, form, program, sums=True), program.code(e.args[8])
     queue, late, state = ProductsUnderWay.of(program), program.options.late, program.state
     reason = state.reason(f"element of {program.pointer(e.args[5]).name} read before its tcgen05.mma was waited for")
     poison = nothing_in(form.sum, state.chances, reason)
 
-    counted = _counted(e, form, program)
+    counted, require = _counted(e, form, program), require_one_group(e, program)
 
     def run(frame: Frame) -> Value:
+        require(frame)
         program.observers.product_issued(counted, state.at, frame.mask())
         words, keeps = [side.word(frame) for side in (left, right, sums)], adds.run(frame)
         for warp in issuers(frame, "tcgen05.mma"):
@@ -238,28 +239,30 @@ def _alike(warp: Issuer, words: Sequence[Value], worlds: int) -> Iterator[tuple[
 
 def _refuse_others(e: Expr) -> None:
     """Raise NotModelled for forms that are not known."""
-    refuse_pairs(e)
-    pairs = _OF_TWO_BLOCKS[str(e.value)]
-    if len(e.args) > pairs and e.args[pairs].value:
-        raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
     if any(a.op != "int" or a.value for a in e.args[_MASKS]):
         raise NotModelled(f"{e.value} that leaves out lanes")
 
 
 @call("tcgen05_mma_arrive")
 def commit(e: Expr, program: KernelProgram) -> Run:
-    """tcgen05.commit: a thread of each warp arrives at an mbarrier once its products before this are complete."""
-    refuse_pairs(e)
+    """tcgen05.commit: a thread of each warp arrives at an mbarrier once its products before this are complete.
+
+    Of two blocks it arrives at the barriers of both (`tl_templates/cuda/tcgen_05.h`: a multicast with the mask 3, which
+    is that of ranks 0 and 1).
+    """
+    require, ranks = require_one_group(e, program), (0, 1) if is_of_pair(e) else ()
     which, queue = barrier(e.args[0], program), ProductsUnderWay.of(program)
     agents, late = agents_of(program.state), program.options.late
 
     def run(frame: Frame) -> Value:
+        require(frame)
         which.used(frame)
         for number, mask in which(frame).by_number:
             program.observers.products_committed((which.barriers.name, number), mask)
         for warp in issuers(frame, "tcgen05.commit"):
             due = [product for product in queue.open if product.issuer.thread == warp.thread]
-            land = _landing(which, frame, warp, due, queue)
+            there = [at for rank in ranks for _, at in destinations(rank, frame, program)]
+            land = _landing(which, frame, warp, due, queue, there or [np.arange(frame.worlds)])
             if late and due:  # without products it is complete at once
                 agents.flights.append(Flight(land, which.barriers))
             else:
@@ -270,9 +273,16 @@ def commit(e: Expr, program: KernelProgram) -> Run:
 
 
 def _landing(
-    which: Barrier, frame: Frame, warp: Issuer, due: Sequence[_Product], queue: ProductsUnderWay
+    which: Barrier,
+    frame: Frame,
+    warp: Issuer,
+    due: Sequence[_Product],
+    queue: ProductsUnderWay,
+    there: Sequence[Array],
 ) -> Callable[[], None]:
-    """What happens when all that a warp's thread has issued until now is complete."""
+    """What happens when all that a warp's thread has issued until now is complete. there: the worlds, (worlds,), at
+    whose barriers each world's thread arrives then.
+    """
     goals = [(world, number) for world, number, lanes, _ in which(frame).each if lanes[warp.thread]]
 
     def land() -> None:
@@ -280,8 +290,10 @@ def _landing(
         for number in dict.fromkeys(number for _, number in goals):
             worlds = np.array([world for world, other in goals if other == number])
             by = issuer_in(worlds, warp.thread, warp.lane.shape)
-            which.barriers.observers.arrived((which.barriers.name, number), by.lane)
+            for at in there:
+                which.barriers.observers.arrived((which.barriers.name, number), by.lane, at)
         for world, number in goals:
-            which.barriers.arrive(world, number, 1)
+            for at in there:
+                which.barriers.arrive(int(at[world]), number, 1)
 
     return land

@@ -19,8 +19,9 @@ from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, rows_and_columns
-from tlcheck.execute.ops.thread.tensor_memory import LANES, WORD, TensorMemory, WarpsOf, base
+from tlcheck.execute.ops.thread.cluster_peers import clusters_of
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES, ProductForm, rows_and_columns
+from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, WarpsOf, base
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -119,12 +120,48 @@ class LocatedOperand:
     at: MatrixAt
 
 
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks that have parts of a matrix, as many rows each: the worlds of each, (blocks, worlds)."""
+
+    worlds: Array
+
+    @classmethod
+    def of(cls, number: int, program: KernelProgram) -> Blocks:
+        """A world's own block, or both of its pair: two of a cluster whose ranks differ in the last bit."""
+        own = np.arange(len(program.state.worlds))
+        if number == 1:
+            return cls(own[None])
+        clusters = clusters_of(program)
+        if clusters.size % 2:
+            raise NotModelled("tcgen05 of two blocks without a cluster of them")
+        even = clusters.rank & ~1
+        pairs = np.stack([clusters.peers[own, even], clusters.peers[own, even + 1]])
+        if (pairs < 0).any():
+            raise NotModelled("a cluster of which some blocks do not run")
+        return cls(pairs)
+
+    def spread(self, cells: Array, worlds: Array) -> tuple[Array, Array]:
+        """Flat positions of cells (rows, columns), of each world and of all: (worlds, rows, columns); (elements, ...).
+
+        cells: those of world 0, the rows of all blocks.
+        """
+        rows = len(cells) // len(self.worlds)
+        further = np.repeat(self.worlds, rows, axis=0)  # (rows, worlds)
+        position = cells[None] + further.T[worlds][:, :, None]
+        every = cells[:, :, None] + further[:, None, :]
+        return position, every.reshape(-1, self.worlds.shape[1], 1)
+
+
 def in_shared(
-    e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
+    e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram, blocks: int = 1
 ) -> LocatedOperand:
-    """A matrix in shared memory: its descriptor at argument `at`, and the bytes by which it starts further on."""
+    """A matrix in shared memory: its descriptor at argument `at`, and the bytes by which it starts further on.
+
+    blocks: that have parts of its rows.
+    """
     descriptor, further = program.pointer(e.args[at]), program.code(e.args[at + 1])
-    whole, memory_of = len(program.state.worlds), allocations(program)
+    those, memory_of = Blocks.of(blocks, program), allocations(program)
 
     def word(frame: Frame) -> Value:
         units = np.asarray(further.run(frame)).astype(np.int64) >> 4
@@ -137,14 +174,13 @@ def in_shared(
         place = memory_of[matrix.allocation]
         memory = place.memory
         assert isinstance(memory, Cells)
-        octets = matrix.octets(*shape, kind.bits // 8, by_k)
+        octets = np.concatenate([matrix.octets(shape[0] // blocks, shape[1], kind.bits // 8, by_k)] * blocks)
         refuse_outside(place, octets, kind, "tcgen05.mma reads", (int(worlds[0]), 0))
         cell = octets // memory.grain * memory.stride
         viewed = BufferElement(
             program.state, program.observers, place.name, kind, place.root, Code(lambda frame: place.begin), []
         )
-        cells = cell.reshape(-1, 1, 1) + np.arange(whole).reshape(1, -1, 1)
-        return OperandMatrix(viewed, cell[None] + worlds[:, None, None], cells)
+        return OperandMatrix(viewed, *those.spread(cell, worlds))
 
     return LocatedOperand(word, _Kept(make))
 
@@ -153,8 +189,8 @@ def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram
     """The sums, or A, in tensor memory: argument `at` keeps an address, the next one is added to it."""
     first, further, memory = base(e.args[at], program), program.code(e.args[at + 1]), TensorMemory.of(program)
     kind, name = form.sum if sums else form.left, str(e.args[at].value)
-    whole = len(program.state.worlds)
-    lane, column = rows_and_columns(form.m, form.n if sums else form.k, form.stays)
+    those = Blocks.of(form.blocks, program)
+    lane, column = rows_and_columns(form.m, form.n if sums else form.k, form.stays, form.blocks)
     if not sums and (form.stays or kind.bits < 8):
         raise NotModelled(f"{e.value} of {kind.name} in tensor memory")
     octets = column * WORD if sums else column * kind.octets  # along a lane
@@ -168,11 +204,10 @@ def in_tensor_memory(e: Expr, at: int, form: ProductForm, program: KernelProgram
         if first_lane and (first_lane != 16 or high + 16 >= LANES or form.m != 64 or form.stays):
             raise NotModelled(f"tcgen05.mma with sums or A from lane {first_lane} on")
         columns = first_column + np.unique(octets // WORD)
-        for world in worlds.tolist():
+        for world in those.worlds[:, worlds].T.reshape(-1).tolist():
             memory.require(name, "tcgen05.mma on", world, columns, 0)
         place = memory.place(name, kind)
         within = ((first_column + octets // WORD) * LANES + first_lane + lane) * WORD + octets % WORD
-        cells = memory.position(within.reshape(-1, 1, 1), np.arange(whole).reshape(1, -1, 1))
-        return OperandMatrix(place, memory.position(within[None], worlds[:, None, None]), cells)
+        return OperandMatrix(place, *those.spread(memory.position(within, np.intp(0)), worlds))
 
     return LocatedOperand(word, _Kept(make))

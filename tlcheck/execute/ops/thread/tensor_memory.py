@@ -6,7 +6,7 @@ each; others block until there are so many. All have to be freed before the kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
-from tlcheck.execute.ops.thread.tcgen05_forms import form_of
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
@@ -27,7 +27,7 @@ from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.targets.nvidia import WARP
 
-LANES, COLUMNS = 128, 512
+COLUMNS = 512
 WORD = 4  # bytes of a column in one lane
 ROOT = -2  # the number of its allocation, which no pointer has
 _FEWEST = 32  # columns of an allocation: a power of two from there on
@@ -168,10 +168,21 @@ class TensorMemory:
             raise Illegal(f"{columns} columns of tensor memory are not freed", self.lines[number], world, 0)
 
 
-def refuse_pairs(e: Expr) -> None:
-    """Raise NotModelled for an instruction of two blocks of a cluster."""
-    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
-        raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
+def require_one_group(e: Expr, program: KernelProgram) -> Callable[[Frame], None]:
+    """What raises Illegal where a kernel has instructions of one block and of two: all of its tcgen05 instructions that
+    say `.cta_group` have to say the same (PTX 9.7.16.5).
+    """
+    blocks, state = 2 if is_of_pair(e) else 1, program.state
+
+    def require(frame: Frame) -> None:
+        known = state.shared.setdefault("tcgen05.cta_group", (blocks, str(e.value)))
+        assert isinstance(known, tuple)
+        if known[0] != blocks and frame.mask().any():
+            world, thread = (int(i) for i in np.argwhere(frame.mask())[0])
+            what = f"{e.value} of cta_group::{blocks} in a kernel with {known[1]} of cta_group::{known[0]}"
+            raise Illegal(what, state.line, world, thread)
+
+    return require
 
 
 def address(e: Expr, program: KernelProgram) -> Code:
@@ -213,10 +224,11 @@ def kind_at(pointer: Expr, program: KernelProgram) -> Kind:
 @call("ptx_init_tensor_memory")
 def allocate(e: Expr, program: KernelProgram) -> Run:
     """tcgen05.alloc (where the address is written, columns): a warp."""
-    refuse_pairs(e)
     address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
+    require = require_one_group(e, program)
 
     def run(frame: Frame) -> Value:
+        require(frame)
         columns = one_value(count.run(frame), "the number of columns of tensor memory")
         found = np.zeros((frame.worlds, frame.lanes), address.kind.array)
         for world, warp in WarpsOf.of(frame, "tcgen05.alloc").each():
@@ -230,10 +242,11 @@ def allocate(e: Expr, program: KernelProgram) -> Run:
 @call("ptx_deallocate_tensor_memory")
 def deallocate(e: Expr, program: KernelProgram) -> Run:
     """tcgen05.dealloc (where the address is, columns): a warp."""
-    refuse_pairs(e)
     address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
+    require = require_one_group(e, program)
 
     def run(frame: Frame) -> Value:
+        require(frame)
         columns = one_value(count.run(frame), "the number of columns of tensor memory")
         found = np.broadcast_to(address.load(frame), (frame.worlds, frame.lanes))
         for world, warp in WarpsOf.of(frame, "tcgen05.dealloc").each():

@@ -23,6 +23,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfer_of, where_in
+from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, used_at
 from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.reasons import Illegal, NotModelled
@@ -56,12 +57,15 @@ def _bulk(
     return Box(elements, None, at, where)
 
 
-@call("tma_load", "tma_load_im2col")
+@call("tma_load", "tma_load_im2col", "tma_load_multicast")
 def load(e: Expr, program: KernelProgram) -> Run:
-    """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
-    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
-        raise NotModelled(f"{e.value} of two blocks (cta_group::2)")
-    agents, late = agents_of(program.state), program.options.late
+    """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint).
+
+    A multicast has a mask of ranks after the shared address: the same copy for each of these blocks, to the same place
+    in its shared memory, which completes the same barrier there (PTX 9.7.9.27.1, .multicast::cluster). One of two
+    blocks (.cta_group::2) completes the barrier of the block with the even rank of a pair.
+    """
+    agents, late, goes_to = agents_of(program.state), program.options.late, _goes_to(e, program)
     by_map = is_descriptor(e.args[0])
     box, shared, tensor_place, done = _load_by_map(e, program) if by_map else _load_bulk(e, program)
     reason = program.state.reason(f"element of {shared.name} read while its copy is under way")
@@ -74,29 +78,76 @@ def load(e: Expr, program: KernelProgram) -> Run:
         named = done(frame)
         for mask, pick in issued_by.of(frame):
             goals = goals_of.of(named, mask)
-            transfer = transfer_of(shared, tensor_place, box(frame, pick), mask, frame)
-            land = _landing(transfer, done, goals.barriers)
-            if watched:
-                where, origin = transfer.where, program.state.origin(frame)
-                coming = None
-                if program.observers.covers(tensor_place):
-                    program.observers.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
-                elif program.options.plain:
-                    coming = transfer.coming
-                for number, worlds, lanes in goals.by_number:
+            whole = transfer_of(shared, tensor_place, box(frame, pick), mask, frame)
+            origin, coming = program.state.origin(frame), None
+            if watched and program.observers.covers(tensor_place):
+                program.observers.read(tensor_place, whole.positions, whole.chosen, origin, by=whole.by)
+            elif watched and program.options.plain:
+                coming = whole.coming
+            for destination in [None] if goes_to is None else goes_to(mask):
+                at = None if destination is None else destination.barriers
+                if at is not None:
+                    with frame.narrowed(mask):
+                        used_at(done.place, frame, at)
+                transfer = whole if destination is None else destination.of(whole)
+                goal = [(w if at is None else int(at[w]), number) for w, number in goals.barriers]
+                for number, worlds, lanes in goals.by_number if watched else ():
                     key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
                     later = unsure.copy() if unsure.any() else None
-                    program.observers.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
-            for world, number in goals.barriers:
-                done.barriers.coming[world, number] += transfer.octets
-            if late:
-                transfer.hide(program, reason)
-                agents.flights.append(Flight(land, done.barriers))
-            else:
-                land()
+                    where = transfer.where
+                    program.observers.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later, at)
+                for world, number in goal:
+                    done.barriers.coming[world, number] += transfer.octets
+                land = _landing(transfer, done, goal)
+                if late:
+                    transfer.hide(program, reason)
+                    agents.flights.append(Flight(land, done.barriers))
+                else:
+                    land()
         return 0
 
     return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Destination:
+    """Where the copies of some blocks go, and whose barriers they complete: the worlds, (worlds,), of each world."""
+
+    data: Array
+    barriers: Array
+
+    def of(self, transfer: Transfer) -> Transfer:
+        """A copy with its elements in the other blocks' shared memory."""
+        further = (self.data - np.arange(len(self.data))).reshape(1, -1, 1)
+        return transfer if not further.any() else transfer.moved(further)
+
+
+def _goes_to(e: Expr, program: KernelProgram) -> Callable[[Mask], list[_Destination]] | None:
+    """The destinations of the copies of issuing threads; None for the own block."""
+    in_pairs = dict(e.annotations).get("use_2cta", "0") not in ("0", "False")
+    if e.value != "tma_load_multicast":
+        return (lambda mask: [_to_leader(mask, program)]) if in_pairs else None
+    if in_pairs:
+        raise NotModelled("tma_load_multicast of two blocks (cta_group::2)")
+    word = e.args[3]
+    if word.op != "int" or not isinstance(word.value, int):
+        raise NotModelled("tma_load_multicast with a mask that varies")
+    ranks = [rank for rank in range(16) if word.value >> rank & 1]
+
+    def each(mask: Mask) -> list[_Destination]:
+        frame = Frame({}, mask.shape[0], mask.shape[1], mask)
+        found = [at for rank in ranks for _, at in destinations(rank, frame, program)]
+        return [_Destination(at, at) for at in found]
+
+    return each
+
+
+def _to_leader(mask: Mask, program: KernelProgram) -> _Destination:
+    clusters, own = clusters_of(program), np.arange(len(mask))
+    pair = own.copy()
+    for world in np.flatnonzero(mask.any(axis=-1)).tolist():
+        pair[world] = clusters.world(world, int(clusters.rank[world]) & ~1)
+    return _Destination(own, pair)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +198,8 @@ Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
 
 def _load_by_map(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:
     map_ = descriptor(e.args[0], program)
-    shared = program.pointer(e.args[2])
-    coordinates = [program.code(a) for a in e.args[3 : 3 + map_.coordinates]]
+    shared, first = program.pointer(e.args[2]), 4 if e.value == "tma_load_multicast" else 3
+    coordinates = [program.code(a) for a in e.args[first : first + map_.coordinates]]
     return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], program)
 
 

@@ -13,6 +13,7 @@ or T.tma_copy has none the author forgot it, which `authors` notices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 
 import numpy as np
 
@@ -23,12 +24,14 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.thread.mbarrier import barrier
+from tlcheck.execute.ops.tile.cluster_copy import to_a_block, to_several
 from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, region_of
 from tlcheck.execute.ops.tile.under_way import departure
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.schedule.clusters import cluster_of
 from tlcheck.snapshot.ir import Expr
 
-_OTHER_MEANING = ("dst_block", "cluster_mask", "is_gather4", "is_scatter4")
+_OTHER_MEANING = ("is_gather4", "is_scatter4")
 
 
 @call("copy", "async_copy", "tma_copy")
@@ -38,6 +41,11 @@ def copy(e: Expr, program: KernelProgram) -> Run:
         if note in _OTHER_MEANING:
             raise NotModelled(f"{e.value} with {note}")
     source, target = paired(region_of(e.args[0], program), region_of(e.args[1], program), program)
+    notes = {key for key, _ in (*e.annotations, *e.computed)}
+    if "dst_block" in notes:
+        return to_a_block(e, source, target, program)
+    if "cluster_mask" in notes and prod(cluster_of(program.function)) > 1 and target.shared:
+        return to_several(e, source, target, program)
     exact, depart = program.options.exact, departure(e, target, program)
     unwaited, observers = _unwaited(e, source, target, program), program.observers
 
@@ -65,6 +73,8 @@ def _unwaited(
 ) -> Callable[[Frame, Frame], Iterator[Operation]]:
     """What the author waits for himself, from the threads' frame and the tile's."""
     awaited = dict(e.computed).get("barrier")
+    if awaited is not None and awaited.buffer is not None and awaited.buffer.scope == "shared.cluster_barrier":
+        awaited = None  # another block of the cluster may wait for it
     done = barrier(awaited, program) if e.value == "tma_copy" and target.shared and awaited is not None else None
 
     def operations(frame: Frame, inner: Frame) -> Iterator[Operation]:

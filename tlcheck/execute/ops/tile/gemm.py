@@ -24,6 +24,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
+from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, block_frame, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -37,12 +38,15 @@ _WAIT = 15  # how many products may go on
 @call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm")
 def gemm(e: Expr, program: KernelProgram) -> Run:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
-    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
-        raise NotModelled("gemm of two blocks")
+    in_pairs = dict(e.annotations).get("use_2cta", "0") not in ("0", "False")
     a, b, c = (whole(_matrix(e, number, program), program) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
     clear, later, observers = program.code(e.args[9]), _is_left_to_the_author(e), program.observers
     done, in_tensor_memory = _completed_by(e, program), c.buffer.scope == "shared.tmem"
+    if in_pairs:
+        if not in_tensor_memory or not c.kind.is_float:
+            raise NotModelled(f"gemm of two blocks into {c.kind.name} of {c.buffer.scope}")
+        return of_pairs((a, b, c), (across_a, across_b), clear, done, program)
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)

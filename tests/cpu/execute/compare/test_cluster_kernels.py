@@ -1,0 +1,157 @@
+"""Whole kernels whose blocks act on one another: executed to the end, and with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.mutations.tools import called, integer, with_argument, with_statement
+from tests.fixtures.index import FOLDER
+from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.request import Request
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.walk import statements
+
+Change = Callable[[Stmt], Stmt]
+
+
+def fixture(name: str) -> Snapshot:
+    return codec.loads((FOLDER / "clusters" / f"{name}-0.1.15.snapshot.json").read_text(encoding="utf-8"))
+
+
+def changed(kernel: str, name: str, number: int, change: Change) -> Execution:
+    """The kernel with the `number`-th call of a name changed, executed."""
+    snapshot = fixture(kernel)
+    lowered = snapshot.checkpoints["device-tir"]
+    at = [stmt for stmt in statements(lowered.body) if called(stmt) == name][number]
+    now = with_statement(lowered, at, change)
+    return execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": now}), Request(blocks=1))
+
+
+def gone(stmt: Stmt) -> Stmt:
+    return Seq(())
+
+
+def other(at: int, value: int) -> Change:
+    return lambda stmt: with_argument(stmt, at, lambda e: integer(value))
+
+
+def synchronizing(scope: str) -> Change:
+    """The statement becomes a barrier of a scope."""
+
+    def change(stmt: Stmt) -> Stmt:
+        assert isinstance(stmt, Evaluate)
+        text = Expr("str", "handle", value=scope)
+        return replace(stmt, value=replace(stmt.value, value="tvm_storage_sync", args=(text,)))
+
+    return change
+
+
+def verdicts(found: Execution) -> set[str]:
+    return {outcome.verdict for outcome in found.outputs}
+
+
+@pytest.mark.parametrize("name", ["stores", "copies", "multicast", "ranked", "two_blocks"])
+def test_a_kernel_is_executed_to_the_end(name: str) -> None:
+    found = execute(fixture(name), Request(blocks=1))
+    assert verdicts(found) == {"agreed"}
+    assert not found.races
+    assert found.illegal is None
+    assert len(found.blocks) % (2 if name == "two_blocks" else 4) == 0, "a part of a cluster ran"
+
+
+def test_a_barrier_of_the_block_is_no_barrier_of_the_cluster() -> None:
+    """What lowering makes of it tells the two apart by the scope alone."""
+    found = changed("stores", "cluster_sync", 1, synchronizing("shared.dyn"))
+    assert any(race.buffer == "other" and race.missing == "a barrier of the cluster" for race in found.races)
+    assert all(race.across for race in found.races)
+
+
+def test_the_scope_of_a_barrier_says_that_it_is_the_clusters() -> None:
+    found = changed("stores", "cluster_sync", 1, synchronizing("cluster"))
+    assert verdicts(found) == {"agreed"}
+    assert not found.races
+
+
+def test_a_wait_for_what_another_block_sends_is_needed() -> None:
+    found = changed("copies", "mbarrier_wait_parity", 0, gone)
+    assert ("other", "a wait for the copy") in {(race.buffer, race.missing) for race in found.races}
+
+
+def test_a_barrier_of_another_block_has_to_be_there() -> None:
+    """The first barrier of the cluster stands between the making of mbarriers and the first use by others."""
+    snapshot = fixture("multicast")
+    lowered = snapshot.checkpoints["device-tir"]
+    for stmt in [s for s in statements(lowered.body) if called(s) in ("tvm_storage_sync", "cluster_sync")][:2]:
+        lowered = with_statement(lowered, stmt, synchronizing("shared.dyn"))
+    found = execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered}), Request(blocks=1))
+    assert any(race.buffer in ("come", "read") and race.across for race in found.races) or found.illegal is not None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "number"),
+    [
+        ("copies", "tma_store_cluster", 0),
+        ("multicast", "ptx_arrive_cluster_barrier", 0),
+        ("multicast", "tma_load_multicast", 0),
+    ],
+)
+def test_what_no_block_sends_is_waited_for_in_vain(kernel: str, name: str, number: int) -> None:
+    found = changed(kernel, name, number, gone)
+    assert found.illegal is not None
+    assert str(found.illegal).startswith("deadlock: waits at")
+
+
+def test_a_store_to_another_block_is_noticed() -> None:
+    assert verdicts(changed("stores", "ptx_cluster_store", 0, other(2, 0))) == {"refuted"}
+
+
+def test_a_block_that_the_cluster_has_not_is_illegal() -> None:
+    found = changed("stores", "ptx_cluster_store", 0, other(2, 4))
+    assert found.illegal is not None
+    assert str(found.illegal) == "block 4 of a cluster of 4"
+
+
+def test_blocks_that_get_a_multicast_are_those_of_its_mask() -> None:
+    assert "refuted" in verdicts(changed("multicast", "tma_load_multicast", 0, other(3, 0b0111)))
+
+
+def test_arriving_twice_without_a_wait_is_illegal() -> None:
+    found = changed("ranked", "cluster_wait", 0, lambda stmt: changed_name(stmt, "cluster_arrive"))
+    assert found.illegal is not None
+    assert "arrives at barrier.cluster again" in str(found.illegal)
+
+
+def test_a_wait_without_an_arrival_is_illegal() -> None:
+    found = changed("ranked", "cluster_arrive", 0, gone)
+    assert found.illegal is not None
+    assert "has not arrived" in str(found.illegal)
+
+
+def changed_name(stmt: Stmt, name: str) -> Stmt:
+    assert isinstance(stmt, Evaluate)
+    return replace(stmt, value=replace(stmt.value, value=name))
+
+
+def test_half_of_the_columns_are_the_other_blocks() -> None:
+    """The offset of B's descriptor moves both halves."""
+    assert "refuted" in verdicts(changed("two_blocks", "ptx_tcgen05_mma_ss", 0, other(4, 16)))
+
+
+def test_a_product_of_one_block_in_a_kernel_of_pairs_is_illegal() -> None:
+    found = changed("two_blocks", "ptx_tcgen05_mma_ss", 0, other(14, 0))
+    assert found.illegal is not None
+    assert "cta_group::1 in a kernel with ptx_init_tensor_memory of cta_group::2" in str(found.illegal)
+
+
+def test_a_commit_to_one_of_two_blocks_is_noticed() -> None:
+    def alone(stmt: Stmt) -> Stmt:
+        assert isinstance(stmt, Evaluate)
+        return replace(stmt, value=replace(stmt.value, annotations=()))
+
+    found = changed("two_blocks", "tcgen05_mma_arrive", 0, alone)
+    assert found.illegal is not None

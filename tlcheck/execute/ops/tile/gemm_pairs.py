@@ -1,0 +1,98 @@
+"""T.tcgen05_gemm of two blocks (use_2cta): each has rows of A and C, half of the columns of B (TileLang, gemm_op.py).
+
+The block of the even rank says so for both. The sums of each block become its A times both halves of B, side by side.
+Whether the author waits for it is not looked at in the source: another block may do so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, Mask, one_per_world
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations
+from tlcheck.execute.ops.thread.mbarrier import Barrier
+from tlcheck.execute.ops.tile.regions import Tile, block_frame
+from tlcheck.execute.reasons import NotModelled
+
+_BLOCKS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Shard:
+    """A tile of one of the two blocks: where it is, (points, worlds, 1) flat, for the world that names it."""
+
+    tile: Tile
+    where: Array
+    inner: Frame
+
+    @classmethod
+    def each(cls, tile: Tile, inner: Frame, program: KernelProgram) -> list[_Shard]:
+        """That of either block."""
+        clusters, own = clusters_of(program), np.arange(inner.worlds)
+        even, position = clusters.rank & ~1, tile.flat(inner)
+        pairs = [clusters.peers[own, even + rank] for rank in range(_BLOCKS)]
+        return [cls(tile, np.asarray(position + (peer - own).reshape(1, -1, 1)), inner) for peer in pairs]
+
+    def matrix(self, across: bool = False) -> Array:
+        """What is there, (worlds, rows, columns)."""
+        tile, observers = self.tile, self.tile.place.observers
+        observers.tile_accessed(tile.place, self.where, self.mask, self.inner.lanes, None)
+        found = tile.place.memory.take(self.where, tile.kind)
+        found = found.reshape(*tile.lattice.shape(self.inner)[-2:], self.inner.worlds).transpose(2, 0, 1)
+        return np.asarray(found.swapaxes(1, 2) if across else found)
+
+    def write(self, values: Array) -> None:
+        """Make it a matrix of each world."""
+        tile, observers = self.tile, self.tile.place.observers
+        flat = values.transpose(1, 2, 0).reshape(-1, self.inner.worlds, 1)
+        observers.tile_accessed(tile.place, self.where, self.mask, self.inner.lanes, flat)
+        tile.place.memory.put(self.where, flat, self.mask, tile.kind)
+        observers.tile_written(tile.place, self.where, self.mask, self.inner.lanes, flat)
+
+    @property
+    def mask(self) -> Mask | None:
+        return self.inner.active
+
+
+def of_pairs(
+    tiles: tuple[Tile, Tile, Tile], across: tuple[bool, bool], clear: Code, done: Barrier | None, program: KernelProgram
+) -> Run:
+    """The product of A and B of both blocks, added to C of both. across: whether A, B are transposed."""
+    observers = program.observers
+
+    def run(frame: Frame) -> int:
+        if (clusters_of(program).rank[frame.mask().any(axis=-1)] % _BLOCKS).any():
+            raise NotModelled("gemm of two blocks by the block of the odd rank")
+        inner = block_frame(frame)
+        observers.tensor_product(begins=True)
+        a, b, c = (_Shard.each(tile, inner, program) for tile in tiles)
+        right = np.concatenate([shard.matrix(across[1]) for shard in b], axis=2).astype(np.float64)
+        cleared = np.asarray(one_per_world(clear.run(frame), "clear_accum")).reshape(-1, 1, 1)
+        for left, total in zip(a, c, strict=True):
+            found = np.matmul(left.matrix(across[0]).astype(np.float64), right)
+            if not cleared.all():
+                found = found + np.where(cleared, 0, total.matrix().astype(np.float64))
+            settle = program.state.summed(total.tile.kind, right.shape[1])
+            total.write(np.asarray(found if settle is None else settle(found)).astype(total.tile.kind.array))
+        observers.tensor_product(begins=False)
+        if done is not None:
+            complete_in_both(done, frame, program)
+        return 0
+
+    return run
+
+
+def complete_in_both(done: Barrier, frame: Frame, program: KernelProgram) -> None:
+    """The products until now are complete: once in each of two blocks (ranks 0 and 1)."""
+    named, observers = done(block_frame(frame)), program.observers
+    for rank in range(_BLOCKS):
+        for _, at in destinations(rank, frame, program):
+            for number, mask in done(frame).by_number:
+                observers.arrived((done.barriers.name, number), mask, at)
+            for world, number, _, _ in named.each:
+                done.barriers.arrive(int(at[world]), number, 1)
