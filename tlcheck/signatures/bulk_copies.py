@@ -79,3 +79,10 @@ FAMILY = Family(
     },
     needs="cp.async.bulk",
 )
+
+REMOTE = Family(
+    "st.shared::cluster",
+    "PTX 9.7.9.11, st; 9.7.9.24, mapa",
+    {"ptx_cluster_store": Signature(writes=(Address(0),), collective=Collective.CLUSTER)},
+    needs="cluster",
+)

@@ -29,6 +29,7 @@ FAMILIES: tuple[Family, ...] = (
     atomics.FAMILY,
     cp_async.FAMILY,
     bulk_copies.FAMILY,
+    bulk_copies.REMOTE,
     mbarriers.FAMILY,
     barriers.FAMILY,
     barriers.ARRIVALS,

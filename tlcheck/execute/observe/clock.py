@@ -1,8 +1,9 @@
 """Happens-before within a block, or a cluster of blocks: vector clocks of its warps.
 
 Agents are the warps of all blocks of a cluster and their mbarriers, those of rank 0 first.
-`clocks[world, warp, agent]` is the latest time of an agent that a warp knows to be over; a warp's own time stands on the diagonal. The time of an mbarrier is the number of its phases
-that have ended: a bulk copy is over with the phase that needs its bytes.
+`clocks[world, warp, agent]` is the latest time of an agent that a warp knows to be over; a warp's own time stands where
+it is the agent. The time of an mbarrier is the number of its phases that have ended: a bulk copy is over with the phase
+that needs its bytes.
 
 A barrier joins the clocks of its warps. An arrival at an mbarrier joins the warp's clock into what is released there.
 The end of a phase publishes that, and a wait joins what was published into the waiter's clock. Each synchronization

@@ -19,6 +19,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
+from tlcheck.execute.ops.thread.cluster_peers import clusters_of
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
@@ -177,10 +178,14 @@ def require_one_group(e: Expr, program: KernelProgram) -> Callable[[Frame], None
     def require(frame: Frame) -> None:
         known = state.shared.setdefault("tcgen05.cta_group", (blocks, str(e.value)))
         assert isinstance(known, tuple)
-        if known[0] != blocks and frame.mask().any():
+        what = ""
+        if blocks > 1 and clusters_of(program).size % blocks:
+            what = "without a cluster of pairs of blocks"
+        elif known[0] != blocks:
+            what = f"in a kernel with {known[1]} of cta_group::{known[0]}"
+        if what and frame.mask().any():
             world, thread = (int(i) for i in np.argwhere(frame.mask())[0])
-            what = f"{e.value} of cta_group::{blocks} in a kernel with {known[1]} of cta_group::{known[0]}"
-            raise Illegal(what, state.line, world, thread)
+            raise Illegal(f"{e.value} of cta_group::{blocks} {what}", state.line, world, thread)
 
     return require
 

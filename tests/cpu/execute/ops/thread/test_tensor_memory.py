@@ -235,11 +235,9 @@ def test_a_part_of_a_warp_is_undecided() -> None:
         kernel.run(*body, half)
 
 
-@pytest.mark.parametrize(
-    "name", ["ptx_init_tensor_memory", "ptx_deallocate_tensor_memory", "tcgen05_mma_arrive", "tma_load"]
-)
-def test_pairs_of_blocks_are_undecided(name: str) -> None:
+@pytest.mark.parametrize("name", ["ptx_init_tensor_memory", "ptx_deallocate_tensor_memory", "tcgen05_mma_arrive"])
+def test_an_instruction_of_two_blocks_needs_a_cluster(name: str) -> None:
     kernel = Kernel(threads=32, lowered=lowered())
     word = kernel.tile("t", "uint32", (1,), "shared")
-    with pytest.raises(NotModelled, match=f"{name} of two blocks"):
+    with pytest.raises(Illegal, match=f"{name} of cta_group::2 without a cluster of pairs of blocks"):
         kernel.run(call(name, at(word), number(32), notes={"use_2cta": "1"}))
