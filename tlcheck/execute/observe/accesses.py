@@ -44,7 +44,7 @@ class AccessedCells:
     @cached_property
     def cluster(self) -> Array:
         """A number for the cluster of each."""
-        return self.world if self.leaders is None else np.asarray(self.leaders[self.world])
+        return np.asarray(self.world if self.leaders is None else self.leaders[self.world])
 
     @cached_property
     def slot(self) -> Array:
