@@ -246,10 +246,14 @@ def evaluate_at(algebra: Algebra, poly: Poly, values: Mapping[int, int]) -> int 
 
 
 def first_addition(
-    algebra: Algebra, footprint: Footprint, fixed: Mapping[int, int], names: Mapping[int, str]
+    algebra: Algebra,
+    footprint: Footprint,
+    fixed: Mapping[int, int],
+    names: Mapping[int, str],
+    lane: Mapping[int, int],
 ) -> Addition | None:
-    """The addition with all enumerated variables at their start, as a witness that nothing wrote."""
-    point = {**{d.uid: d.start for d in footprint.space}, **fixed}
+    """The addition of a lane, as a witness that nothing wrote. lane: the enumerated variables."""
+    point = {**lane, **fixed}
     offset = evaluate_at(algebra, footprint.target, point)
     indices = [evaluate_at(algebra, i, point) for i in footprint.indices]
     if offset is None or any(i is None for i in indices):

@@ -19,7 +19,7 @@ from tlcheck.prove.builder import Builder
 from tlcheck.prove.comparison import floating
 from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
-from tlcheck.prove.fingerprints import UndecidedError
+from tlcheck.prove.fingerprints import UndecidedError, shape_of
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.stores import UnreadableError
@@ -145,14 +145,30 @@ def _reads_in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Map
         checks = (*footprint.reads, *footprint.perhaps)
         for env in chunks(footprint.space) if checks else ():
             evaluate = Evaluator(algebra, {**env, **point})
-            runs: Mask = np.ones((), dtype=np.bool_)
-            for poly in (*footprint.conditions, *footprint.inside):
-                runs = np.logical_and(runs, np.greater_equal(evaluate(poly), 0))
-            for flag in footprint.flags:
-                runs = np.logical_and(runs, np.not_equal(evaluate(flag), 0))
+            runs = _running(evaluate, footprint)
             if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in checks):
                 return False
     return True
+
+
+def _running(evaluate: Evaluator, footprint: Footprint) -> Mask:
+    """Which lanes run, and write within their destination."""
+    runs: Mask = np.ones((), dtype=np.bool_)
+    for poly in (*footprint.conditions, *footprint.inside):
+        runs = np.logical_and(runs, np.greater_equal(evaluate(poly), 0))
+    for flag in footprint.flags:
+        runs = np.logical_and(runs, np.not_equal(evaluate(flag), 0))
+    return runs
+
+
+def _first_lane(algebra: Algebra, footprint: Footprint, point: Mapping[int, int]) -> dict[int, int] | None:
+    """The first lane that runs in one instance; None where none does."""
+    for env in chunks(footprint.space):
+        runs = np.broadcast_to(_running(Evaluator(algebra, {**env, **point}), footprint), shape_of(env))
+        if runs.any():
+            at = np.unravel_index(int(runs.argmax()), runs.shape)
+            return {uid: int(np.broadcast_to(values, runs.shape)[at]) for uid, values in env.items()}
+    return None
 
 
 def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
@@ -164,7 +180,7 @@ def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
 
 
 def first_of(c: Comparison) -> Addition | None:
-    """The first addition in the source, in the first instance; None if it cannot be read."""
+    """The first addition in the source that is made, in the first instance with one; None if it cannot be read."""
     algebra = Algebra(unread)
     assume(algebra, c.intent.program, multiples=False)
     outer = frozenset(v.uid for w in c.match.source for v in loops_of(w))
@@ -177,8 +193,12 @@ def first_of(c: Comparison) -> Addition | None:
     program = c.intent.program
     algebra.opaque = content_range(algebra, [footprint])
     instances = _instances(algebra, program, [footprint], [], {})
-    point = next((p for p in instances if hold(algebra, program, p) and _feasible(algebra, [footprint], p)), None)
-    return None if point is None else first_addition(algebra, footprint, point, _names(c))
+    for point in instances:
+        if hold(algebra, program, point) and _feasible(algebra, [footprint], point):
+            lane = _first_lane(algebra, footprint, point)
+            if lane is not None:
+                return first_addition(algebra, footprint, point, _names(c), lane)
+    return None
 
 
 def _names(c: Comparison) -> dict[int, str]:

@@ -69,12 +69,16 @@ def status(
     """What is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares them.
     root: what the atomic adds to, where the kernel has several.
     """
-    before, after = _function(source, (ADDED, *buffers)), _function(lowered, (ADDED, *(seen or buffers)))
-    checkpoints = {"source": before, "intent": before, "device-tir": after}
-    snapshot = Snapshot("case", "file", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
-    found = evidences(subject(snapshot))
+    found = evidences(subject(pair(source, lowered, *buffers, seen=seen)))
     (asked,) = (e for e in found if root in (None, e.match.source[0].target.root))
     return asked.status
+
+
+def pair(source: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = ()) -> Snapshot:
+    """A kernel and what becomes of it."""
+    before, after = _function(source, (ADDED, *buffers)), _function(lowered, (ADDED, *(seen or buffers)))
+    checkpoints = {"source": before, "intent": before, "device-tir": after}
+    return Snapshot("case", "file", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
 
 
 def _function(atomic: Stmt, buffers: tuple[Buffer, ...]) -> Function:

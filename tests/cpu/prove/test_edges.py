@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.mutations.mutants import Mutant, mutants
+from tests.cpu.prove.handmade import ADDED, THREAD, add, number, operation, own, pair
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove.evidence import Evidence, evidence
 from tlcheck.prove.plans import Comparison
@@ -119,3 +120,12 @@ def test_an_atomic_whose_judging_fails_is_undecided_and_the_others_go_on(monkeyp
     assert found["C"].verdict == "proved"
     assert found["B"].verdict == "undecided"
     assert "tlcheck itself failed: KeyError: 17 (test_edges.py:" in found["B"].reason
+
+
+@pytest.mark.parametrize(("thread", "verdict", "witness"), [(64, "undecided", ""), (63, "refuted", "thread 63")])
+def test_an_atomic_that_no_thread_reaches_is_not_missed(thread: int, verdict: str, witness: str) -> None:
+    """A compiler may drop what is never executed. Where something is, the witness is an addition that is made."""
+    never = add(own(ADDED), number(1), operation("le", number(thread), THREAD))
+    (claim,) = judge_atomics(pair(never, Evaluate(number(0)))).claims
+    assert claim.verdict == verdict
+    assert (claim.finding.words if claim.finding is not None else "").count(witness)
