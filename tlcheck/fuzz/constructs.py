@@ -75,7 +75,8 @@ def statement_at(text: str, line: int) -> str:
         tree = ast.parse(text)
     except SyntaxError:
         return ""
-    scopes = scopes_in(tree)
+    own = [s for s in tree.body if s.lineno <= line <= (s.end_lineno or 0)]
+    scopes = scopes_in(ast.Module(own, []))
     found = ""
     for loop, stmt in _statements(tree, ""):
         if stmt.lineno != line:

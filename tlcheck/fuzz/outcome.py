@@ -21,6 +21,7 @@ SORTS: dict[Sort, str] = {
     "crashed": "TileLang dies, or does not end",
     "failed": "tlcheck does not come to an end: a bug of tlcheck",
 }
+_LOUD = "TLA013"  # the CUDA does not compile: nobody is misled
 _NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
 
 
@@ -67,6 +68,8 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
     if authors:
         return KernelOutcome("author", authors[0].words)
     refuted = [c for c in claims if c.blames_compiler and c.finding is not None]
+    if refuted and all(c.finding is not None and c.finding.rule == _LOUD for c in refuted):
+        return KernelOutcome("refused", refuted[0].words)
     if refuted:
         ranked = sorted(refuted, key=_rank)
         symptoms = dict.fromkeys(symptom(c, text) for c in ranked)
