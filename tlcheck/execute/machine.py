@@ -20,6 +20,7 @@ from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import Clusters, acts_across
+from tlcheck.program.observed import spinning
 from tlcheck.snapshot.ir import Function
 
 registry.load()
@@ -74,15 +75,18 @@ class Machine:
         program.observers.ended()
 
     def _begin(self, program: KernelProgram, step: Step) -> None:
-        """Run the kernel: blocks of a cluster that act on one another by rank, beside one another."""
+        """Run the kernel: blocks beside one another where they act on others of their cluster by rank, or where a loop
+        waits for memory that another block may change.
+        """
         worlds, threads = len(self.worlds), self.state.threads
-        if not acts_across(self.function):
+        across = acts_across(self.function)
+        if not across and (worlds == 1 or not spinning(self.function)):
             step.run(Frame(dict(program.parameters), worlds, threads))
             return
-        rank = Clusters.of(self.state, self.function).rank
-        masks = [np.repeat((rank == one)[:, None], threads, axis=1) for one in np.unique(rank).tolist()]
+        number = Clusters.of(self.state, self.function).rank if across else np.arange(worlds)
+        masks = [np.repeat((number == one)[:, None], threads, axis=1) for one in np.unique(number).tolist()]
         frames = [Frame(dict(program.parameters), worlds, threads, mask) for mask in masks]
-        agents_of(self.state).fork([(frame, step.run) for frame in frames], last=True)
+        agents_of(self.state).fork([(frame, step.run) for frame in frames], last=True, blocks=not across)
 
     def _note_overflow(self, kind: str, flags: int) -> None:
         self.state.overflowed = True

@@ -11,10 +11,11 @@ from functools import lru_cache
 
 from tlcheck.program.atomics import atomics, have_both_orders
 from tlcheck.program.walk import walk
-from tlcheck.signatures.atomics import ATOMICS, order_of
+from tlcheck.signatures.atomics import ATOMICS, LOAD, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.fences import THREAD_FENCES
-from tlcheck.snapshot.ir import Assert, Bind, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.signatures.table import signature_of
+from tlcheck.snapshot.ir import Assert, Bind, Evaluate, Expr, For, Function, If, Stmt, Store, While
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 
@@ -46,6 +47,36 @@ def deciding(function: Function) -> frozenset[Stmt]:
     """The statements with an atomic whose value decides what runs, or which element is accessed."""
     used = _used(function)
     return frozenset(s for s in statements(function.body) if not used.isdisjoint(postorder(expressions(s))))
+
+
+@lru_cache(maxsize=16)
+def spinning(function: Function) -> frozenset[Stmt]:
+    """The loops that wait for memory: they go on until an atomic reads something else, and change nothing meanwhile
+    but registers. With them come the branches around such a loop.
+    """
+    loops = {s for s in statements(function.body) if isinstance(s, While) and _spins(s)}
+    around = [s for s in statements(function.body) if isinstance(s, If)] if loops else []
+    return frozenset((*loops, *(s for s in around if not loops.isdisjoint(statements(s)))))
+
+
+def _spins(loop: While) -> bool:
+    """Whether a loop's condition hangs on atomics alone that leave what they find, or leave the same each time."""
+    body, roots, known = list(statements(loop.body)), [loop.condition], set[int]()
+    while len(known) < len(known := known | set(named(roots))):
+        roots += [value for stmt in body for uid, value in _assigned(stmt) if uid in known]
+    stores = (s for s in body if isinstance(s, Store) and not s.buffer.scope.startswith("local"))
+    calls = [e for s in (loop, *body) for e in postorder(expressions(s)) if e.op == "call"]
+    made = [e for e in calls if name_of_call(e) in ATOMICS]
+    others = (signature_of(s.value) for s in body if isinstance(s, Evaluate) and s.value not in made)
+    writing = any(o is not None and (o.writes or o.updates or o.waits) for o in others)
+    decides = any(e.op == "call" and name_of_call(e) in ATOMICS for e in postorder(roots))
+    return decides and not writing and not any(stores) and all(map(_is_idempotent, made))
+
+
+def _is_idempotent(atomic: Expr) -> bool:
+    """Whether an atomic that is made again changes nothing."""
+    operation, args = ATOMICS[name_of_call(atomic)].operation, arguments_of_call(atomic)
+    return operation in (LOAD, "max", "min", "or", "and") or (operation == "add" and args[1].value == 0)
 
 
 @lru_cache(maxsize=16)

@@ -19,9 +19,10 @@ from tlcheck.execute.memory.frame import Frame, LastMask, Mask
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Value, lanes_of
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
+from tlcheck.execute.schedule.agents import agents_of, endless
 from tlcheck.program.generated import read_anew
+from tlcheck.program.observed import spinning
 from tlcheck.program.roles import roles
-from tlcheck.reasons import ENDLESS
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -200,7 +201,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
     state = program.state
     if program.options.source:
         state.steered.add(id(stmt))
-    condition = program.code(stmt.condition)
+    condition, spins = program.code(stmt.condition), stmt in spinning(program.function)
     with program.following(True):
         body = program.step(stmt.body)
 
@@ -214,10 +215,12 @@ def _while(stmt: While, program: KernelProgram) -> Step:
         return bool(holds)
 
     def run(frame: Frame) -> None:
-        turns, found = 0, b""
+        turns, found, agents = 0, b"", agents_of(state)
         with loop(frame):
             try:
                 while not frame.idle() and goes_on(frame):
+                    if spins and turns and not agents.alone:
+                        agents.spin(stmt, frame, again=turns > 1)
                     iterate(frame, body)
                     turns += 1
                     if turns >= _MANY and turns & (turns - 1) == 0:
@@ -225,9 +228,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
             except BudgetSpent:
                 if turns < _MANY or state.contents() != found:
                     raise
-                line = first_line(stmt)
-                where = f" (line {line})" if line else ""
-                raise BudgetSpent(f"in the blocks that run, a loop never ends{where}", ENDLESS) from None
+                raise endless(stmt) from None
 
     return Step(run, body.leaves)
 
@@ -238,7 +239,7 @@ def _waits(stmt: Stmt, program: KernelProgram) -> bool:
 
 
 def _if(stmt: If, program: KernelProgram) -> Step:
-    if _waits(stmt, program):
+    if _waits(stmt, program) or stmt in spinning(program.function):
         return divided(stmt, (), program)
     condition, state = program.code(stmt.condition), program.state
     then = program.side(stmt.then, condition)

@@ -19,8 +19,10 @@ import numpy.typing as npt
 
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import RunState
-from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
+from tlcheck.execute.reasons import BudgetSpent, Deadlock, Entangled, Illegal
+from tlcheck.reasons import ENDLESS
 from tlcheck.snapshot.ir import Stmt
+from tlcheck.snapshot.walk import first_line
 
 Ready = Callable[[], bool]
 What = Callable[[], str]
@@ -41,7 +43,7 @@ class _Agent:
     anything else.
 
     frame: its own. own: its lanes. last: nothing of the kernel comes after it. side: which of the sides that began
-    together.
+    together. spins: it waits for memory.
     """
 
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -57,6 +59,7 @@ class _Agent:
     own: Mask | None = None
     last: bool = True
     side: Side | None = None
+    spins: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,7 @@ class Agents:
         self._shape = (worlds, threads)
         self.flights: list[Flight] = []
         self._forks = 0
+        self._moves = 0  # how often an agent gave way that may have changed memory
 
     @property
     def side(self) -> Side | None:
@@ -111,6 +115,11 @@ class Agents:
     def alone(self) -> bool:
         """Whether there is one flow of control only."""
         return len(self._agents) == 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all threads of a block move together."""
+        return self._current.side is None
 
     def wait(
         self,
@@ -128,19 +137,36 @@ class Agents:
             return
         me.ready, me.what, me.at, me.goal, me.lanes = ready, what, at, goal, frame.mask()
         me.buffer, me.counts = buffer, counts
+        self._moves += 1
         self._give_way(me)
         me.ready, me.lanes = lambda: True, None  # what it waited for is over
 
-    def fork(self, frames: Sequence[tuple[Frame, Callable[[Frame], None]]], last: bool = False) -> None:
+    def spin(self, at: Stmt, frame: Frame, again: bool) -> None:
+        """Let others run until one may have changed memory. again: this agent has done nothing since it last did so.
+
+        Raises BudgetSpent where nobody ever will.
+        """
+        me = self._current
+        self._moves += not again
+        seen = self._moves
+        me.ready, me.at, me.lanes, me.spins = lambda: self._moves > seen, at, frame.mask(), True
+        self._give_way(me)
+        me.ready, me.lanes, me.spins = lambda: True, None, False
+
+    def fork(
+        self, frames: Sequence[tuple[Frame, Callable[[Frame], None]]], last: bool = False, blocks: bool = False
+    ) -> None:
         """Run each function with its frame as an agent; returns when all have ended.
 
-        last: nothing of the kernel comes after them.
+        last: nothing of the kernel comes after them. blocks: each has all threads of its blocks.
         """
         last = last and self._current.last
         self._forks += 1
         masks = [np.array(frame.mask()) for frame, _ in frames]
         before = () if self._current.side is None else self._current.side.path
-        sides = [Side.of((*before, (self._forks, n)), mask, self._width) for n, mask in enumerate(masks)]
+        sides: list[Side | None] = [None] * len(masks)
+        if not blocks:
+            sides = [Side.of((*before, (self._forks, n)), mask, self._width) for n, mask in enumerate(masks)]
         children = [_Agent(own=mask, last=last, side=side) for mask, side in zip(masks, sides, strict=True)]
         for child, (frame, run) in zip(children, frames, strict=True):
             child.frame = frame
@@ -149,6 +175,7 @@ class Agents:
         place = self._agents.index(me)
         self._agents[place + 1 : place + 1] = children
         me.ready, me.what = lambda: all(c.ended for c in children), str
+        self._moves += 1
         self._give_way(me)
         me.ready = lambda: True
         self._agents = [a for a in self._agents if a not in children]
@@ -182,6 +209,7 @@ class Agents:
             self._failure = self._failure or failure
         me.ended = True
         me.ready = lambda: False
+        self._moves += 1
         self._pass_on(me)
 
     def _give_way(self, me: _Agent) -> None:
@@ -232,6 +260,7 @@ class Agents:
         flight = (wanted or self.flights)[0]
         self.flights.remove(flight)
         flight.land()
+        self._moves += 1
         return True
 
     def _deadlock(self) -> BaseException:
@@ -241,6 +270,9 @@ class Agents:
         Guide, "Synchronization Functions"; PTX 9.7.13.1 wants so of each warp). Of several worlds each may be another.
         """
         waiting = [a for a in self._agents if not a.ended and a.lanes is not None]
+        spins = next((a for a in waiting if a.spins), None)
+        if spins is not None:
+            return endless(spins.at)
         covered = np.zeros(self._shape, np.bool_)
         for agent in waiting:
             covered |= np.asarray(agent.lanes)
@@ -264,6 +296,12 @@ class Agents:
     def _has_left(self) -> bool:
         """Whether threads have left the kernel: how they count is not modelled."""
         return any(a.frame is not None and a.frame.ended is not None for a in self._agents)
+
+
+def endless(loop: Stmt | None) -> BudgetSpent:
+    """Why an execution stops at a loop that waits for what never comes."""
+    line = 0 if loop is None else first_line(loop)
+    return BudgetSpent(f"in the blocks that run, a loop never ends{f' (line {line})' if line else ''}", ENDLESS)
 
 
 def _line(stmt: Stmt | None) -> int:

@@ -79,7 +79,7 @@ def meet(program: KernelProgram, frame: Frame, number: int = 0, threads: int = 0
     Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
     all of its threads take it.
     """
-    if not agents_of(program.state).alone and not _is_of_whole_blocks(threads, frame, program):
+    if not agents_of(program.state).whole and not _is_of_whole_blocks(threads, frame, program):
         _meet(number, threads or program.state.threads, frame, program)
         return
     if frame.active is not None or threads not in (0, program.state.threads):
@@ -163,7 +163,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
     number, threads = (int(a.value or 0) for a in e.args)
 
     def run(frame: Frame) -> int:
-        if agents_of(program.state).alone:
+        if agents_of(program.state).whole:
             raise NotModelled("named_barrier_arrive by threads that move with those that wait")
         _come(number, threads, frame, program)
         return 0

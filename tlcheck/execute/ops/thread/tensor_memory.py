@@ -114,7 +114,7 @@ class TensorMemory:
             if not self.owner[world, first : first + columns].any():
                 break
         else:
-            if not agents_of(self.program.state).alone:
+            if not agents_of(self.program.state).whole:
                 raise NotModelled("tcgen05.alloc that waits for columns")
             free = int((self.owner[world] == 0).sum())
             what = f"tcgen05.alloc waits for {columns} columns of tensor memory, of which {free} of {COLUMNS} are free"

@@ -203,7 +203,7 @@ def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Kernel
         def run(frame: Frame) -> Value:
             holds = np.not_equal(np.broadcast_to(condition.run(frame), (frame.worlds, frame.lanes)), 0)
             meet(program, frame)
-            if not agents_of(program.state).alone:
+            if not agents_of(program.state).whole:
                 raise NotModelled(f"{e.value} by threads that do not move together")
             return combine(holds, frame.mask()).astype(kind.array)
 
