@@ -1,69 +1,138 @@
-"""How small `tlcheck reduce` makes the kernels of tests/wrong_code/grown.py.
+"""How small `tlcheck reduce` makes the kernels of tests/wrong_code/grown.
 
-    python benchmarks/reductions.py results/reductions.csv FOLDER [KERNEL...]
+    python benchmarks/reductions.py results/reductions.csv FOLDER [CASE...]
 
-One line for each kernel; those that are there already are kept. The small kernels go to FOLDER. `seconds` are of all
-processors: answers of earlier runs make them fewer, unless TLCHECK_CACHE names an empty folder.
+One line for each case; those that are there already are kept. The small kernels go to FOLDER. `seconds` are of all
+processors: answers of earlier runs make them fewer, unless TLCHECK_CACHE names an empty folder. `same pass`: whether it
+is one of those in tests/wrong_code/origins.toml, which were found by hand.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 import resource
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
+import tomllib
+
+from tlcheck.remedy.reduction import needed
+
 ROOT = Path(__file__).parents[1]
+GROWN = Path("tests/wrong_code/grown")
+# What each kernel has grown around, and the newest release that has it wrong.
 KERNELS = {
-    "gated_mlp": ("0.1.9", "sm_80"),
-    "chunk_scan": ("0.1.15", "sm_90"),
-    "codebook_norm": ("0.1.13", "sm_80"),
-    "staged_norm": ("0.1.10", "sm_80"),
-    "embedding_grad": ("0.1.11", "sm_80"),
+    "wait": ("models", "gated_mlp", "0.1.9", "sm_80"),
+    "loop": ("rows", "special_tokens", "0.1.15", "sm_80"),
+    "store": ("tiles", "broadcast_state", "0.1.7.post3", "sm_80"),
+    "sums": ("rows", "gated_sums", "0.1.13", "sm_80"),
+    "pairs": ("tiles", "paired_lanes", "0.1.7.post3", "sm_80"),
+    "counts": ("tiles", "expert_counts", "0.1.7.post3", "sm_80"),
+    "reused": ("pipelines", "two_queries", "0.1.15", "sm_90"),
+    "empty": ("pipelines", "causal_blocks", "0.1.15", "sm_90"),
+    "scaled": ("pipelines", "scaled_queries", "0.1.15", "sm_90"),
+    "skipped": ("pipelines", "optional_experts", "0.1.15", "sm_90"),
+    "nested": ("models", "chunk_scan", "0.1.15", "sm_90"),
+    "repeated": ("tiles", "while_rotated", "0.1.15", "sm_80"),
+    "table": ("pipelines", "positional_table", "0.1.15", "sm_90"),
+    "drained": ("pipelines", "unaligned_product", "0.1.15", "sm_90"),
+    "reloaded": ("pipelines", "sparse_loads", "0.1.15", "sm_80"),
+    "moved": ("pipelines", "stepping_rows", "0.1.15", "sm_80"),
+    "replaced": ("pipelines", "prefetched_rows", "0.1.15", "sm_80"),
+    "turns": ("tiles", "taking_turns", "0.1.15", "sm_80"),
+    "filled": ("tiles", "padded_window", "0.1.15", "sm_80"),
+    "operand": ("pipelines", "kept_operand", "0.1.15", "sm_80"),
+    "claimed": ("rows", "compacted_rows", "0.1.12", "sm_80"),
+    "grouped": ("sums", "group_statistics", "0.1.12", "sm_80"),
+    "merged": ("rows", "asked_counts", "0.1.12", "sm_80"),
+    "uncovered": ("sums", "head_scores", "0.1.12", "sm_80"),
+    "rows": ("pipelines", "wide_product", "0.1.12", "sm_90"),
+    "counted": ("sums", "weighted_total", "0.1.13", "sm_80"),
+    "safe": ("tiles", "padded_tiles", "0.1.12", "sm_80"),
+    "lower": ("tiles", "running_rows", "0.1.12", "sm_80"),
+    "narrow": ("tiles", "running_rows", "0.1.12", "sm_80"),
+    "mixed": ("models", "embedding_grad", "0.1.11", "sm_80"),
+    "aliased": ("models", "staged_norm", "0.1.10", "sm_80"),
+    "lookup": ("models", "codebook_norm", "0.1.13", "sm_80"),
+    "neighbour": ("rows", "rotated_features", "0.1.13", "sm_80"),
+    "widened": ("rows", "pixel_steps", "0.1.15", "sm_80"),
+    "scanned": ("tiles", "running_columns", "0.1.10", "sm_80"),
+    "sometimes": ("tiles", "optional_steps", "0.1.15", "sm_80"),
+    "misplaced": ("pipelines", "short_windows", "0.1.15", "sm_90"),
+    "batched": ("sums", "row_sums", "0.1.15", "sm_80"),
+    "unreduced": ("sums", "small_matrix", "0.1.15", "sm_80"),
+    "halved": ("rows", "best_keys", "0.1.12", "sm_80"),
+    "signed": ("tiles", "padding_codes", "0.1.11", "sm_80"),
 }
-COLUMNS = ("kernel", "arch", "release", "before", "after", "seconds", "finding", "pass", "right in")
-_FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^,]+), )?sm_\d+: (?P<rule>\w+) at (?P<buffer>\w+)")
+ARGUMENTS = {"narrow": ("first=0", "summed_columns=40")}
+COLUMNS = (
+    *("case", "kernel", "arch", "release", "before", "after", "seconds", "finding", "pass", "same pass", "right in"),
+    *("date", "commit"),
+)
+_FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^:]+), )?sm_\d+: (?P<rule>\w+) at (?P<buffer>\w+)")
 
 
 def main(output: Path, folder: Path, wanted: list[str]) -> int:
-    done = {row["kernel"] for row in csv.DictReader(output.open())} if output.exists() else set()
+    done = {row["case"] for row in csv.DictReader(output.open())} if output.exists() else set()
     with output.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         if not done:
             writer.writeheader()
-        for name in wanted or KERNELS:
-            if name not in done:
-                writer.writerow(_reduced(name, folder / f"{name}.py"))
+        for case in wanted or KERNELS:
+            if case not in done:
+                writer.writerow(_reduced(case, folder / f"{case}.py"))
                 file.flush()
     return 0
 
 
-def _reduced(name: str, small: Path) -> dict[str, object]:
-    release, arch = KERNELS[name]
-    command = [sys.executable, "-m", "tlcheck", "reduce", f"tests/wrong_code/grown.py::{name}"]
+def _reduced(case: str, small: Path) -> dict[str, object]:
+    module, name, release, arch = KERNELS[case]
+    file = GROWN / f"{module}.py"
+    row: dict[str, object] = {"case": case, "kernel": name, "arch": arch, "release": release}
+    row |= {"before": _lines(file.read_text(), name), "date": f"{datetime.now(timezone.utc):%Y-%m-%d}"}
+    row["commit"] = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
+    given = [word for argument in ARGUMENTS.get(case, ()) for word in ("--arg", argument)]
+    command = [sys.executable, "-m", "tlcheck", "reduce", f"{file}::{name}", *given, "--toolchain", release]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    options = ["--toolchain", release, "--arch", arch, "-q", "-o", str(small)]
-    subprocess.run([*command, *options], cwd=ROOT, check=True)
+    told = subprocess.run(
+        [*command, "--arch", arch, "-q", "-o", str(small)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    text = small.read_text()
-    first, lines = _FIRST.search(text), re.search(r"(\d+) -> (\d+) lines", text)
+    row["seconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return row | (_told(case, arch, small.read_text()) if told.returncode == 0 else {"finding": told.stderr[-200:]})
+
+
+def _told(case: str, arch: str, text: str) -> dict[str, object]:
+    """What the comments of a small kernel say of it."""
+    first, lines = _FIRST.search(text), re.search(r"\d+ -> (\d+) lines", text)
     right = re.search(r"right (?:\(agreed\) )?in ([^;\n]+)", text)
     assert first
     assert lines
+    origins = tomllib.loads((ROOT / "tests/wrong_code/origins.toml").read_text())
+    guilty = [name.replace("none", "the code generator") for name in origins[case][arch]["guilty"]]
+    found = first["pass"] or ""
     return {
-        "kernel": name,
-        "arch": arch,
-        "release": release,
-        "before": lines[1],
-        "after": lines[2],
-        "seconds": round(seconds),
+        "after": lines[1],
         "finding": f"{first['rule']} at {first['buffer']}",
-        "pass": first["pass"] or "",
+        "pass": found,
+        "same pass": "yes" if found.partition(" (")[0] in guilty else "no",
         "right in": right[1] if right else "",
     }
+
+
+def _lines(text: str, name: str) -> int:
+    """The lines of a kernel, and of what it needs of its file, without comments and empty ones."""
+    tree, rows = ast.parse(text), text.splitlines()
+    own = [row for stmt in needed(tree, name) for row in rows[_first_line(stmt) - 1 : stmt.end_lineno]]
+    return sum(1 for row in own if row.strip() and not row.strip().startswith("#"))
+
+
+def _first_line(stmt: ast.stmt) -> int:
+    return min([stmt.lineno, *(d.lineno for d in getattr(stmt, "decorator_list", ()))])
 
 
 if __name__ == "__main__":

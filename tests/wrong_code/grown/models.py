@@ -10,7 +10,45 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-3, -2, -1])
+@T.macro
+def quantize_row(x, code, peak, largest, zero, eps, width):
+    for i in T.Parallel(width):
+        code[i] = T.abs(x[i])
+    T.reduce_max(code, peak, dim=0)
+    for i in T.Parallel(width):
+        code[i] = x[i] / T.max(peak[0], eps)
+    for i in T.Parallel(width):
+        code[i] = code[i] * largest
+    for i in T.Parallel(width):
+        code[i] = T.floor(code[i] + 0.5)
+    for i in T.Parallel(width):
+        code[i] = code[i] + zero
+    for i in T.Parallel(width):
+        code[i] = T.min(code[i], largest)
+    for i in T.Parallel(width):
+        code[i] = T.max(code[i], -largest)
+
+
+@T.macro
+def quantize_tile(x, code, peak, largest, zero, eps, rows, columns):
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = T.abs(x[i, j])
+    T.reduce_max(code, peak, dim=1)
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = x[i, j] / T.max(peak[i], eps)
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = code[i, j] * largest
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = T.floor(code[i, j] + 0.5)
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = code[i, j] + zero
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = T.min(code[i, j], largest)
+    for i, j in T.Parallel(rows, columns):
+        code[i, j] = T.max(code[i, j], -largest)
+
+
+@tilelang.jit(out_idx=[-4, -3, -2, -1])
 def gated_mlp(
     tokens=128,
     hidden=256,
@@ -24,6 +62,9 @@ def gated_mlp(
     limit=7.0,
     dtype="float16",
     accum_dtype="float32",
+    largest_code=127.0,
+    zero_code=0.5,
+    has_codes=True,
 ):
     """A projection of a normalized row that gates another one, with a residual (`wait`)."""
     assert tokens % block_m == 0
@@ -45,6 +86,7 @@ def gated_mlp(
         Y: T.Tensor((tokens, inner), dtype),
         inverse_rms: T.Tensor((tokens,), accum_dtype),
         largest: T.Tensor((tokens, inner // block_n), accum_dtype),
+        quantized: T.Tensor((tokens, inner), accum_dtype),
     ):
         with T.Kernel(inner // block_n, tokens // block_m, threads=threads) as (bx, by):
             x_shared = T.alloc_shared((block_m, block_k), dtype)
@@ -59,6 +101,8 @@ def gated_mlp(
             gate = T.alloc_fragment((block_m, block_n), accum_dtype)
             up = T.alloc_fragment((block_m, block_n), accum_dtype)
             magnitude = T.alloc_fragment((block_m, block_n), accum_dtype)
+            code = T.alloc_fragment((block_m, block_n), accum_dtype)
+            code_peak = T.alloc_fragment((block_m,), accum_dtype)
 
             # the root mean square of each row
             T.fill(squares, 0)
@@ -112,10 +156,16 @@ def gated_mlp(
             T.copy(up, y_shared)
             T.copy(y_shared, Y[by * block_m, bx * block_n])
 
+            # its codes
+            if has_codes:
+                quantize_tile(up, code, code_peak, largest_code, zero_code, eps, block_m, block_n)
+                for i, j in T.Parallel(block_m, block_n):
+                    quantized[by * block_m + i, bx * block_n + j] = code[i, j]
+
     return main
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit(out_idx=[-3, -2, -1])
 def chunk_scan(
     chunks=2,
     chunk_len=128,
@@ -130,6 +180,10 @@ def chunk_scan(
     accum_dtype="float32",
     has_d=True,
     has_z=True,
+    largest_code=127.0,
+    zero_code=0.5,
+    eps=1e-6,
+    has_codes=True,
 ):
     """The states of a scan over chunks, added up, with a skip connection and a gate (`nested`)."""
     assert chunk_len % block_s == 0
@@ -149,6 +203,7 @@ def chunk_scan(
         norm: T.Tensor((d_head,), accum_dtype),
         states: T.Tensor((heads, d_state, d_head), accum_dtype),
         totals: T.Tensor((heads, d_state), accum_dtype),
+        quantized: T.Tensor((heads, d_state, d_head), accum_dtype),
     ):
         with T.Kernel(heads, threads=threads) as bh:
             B_shared = T.alloc_shared((block_l, block_s), dtype)
@@ -161,6 +216,8 @@ def chunk_scan(
             dt_local = T.alloc_fragment((block_s,), accum_dtype)
             decay = T.alloc_fragment((1,), accum_dtype)
             total = T.alloc_fragment((block_l,), accum_dtype)
+            code = T.alloc_fragment((block_l, d_head), accum_dtype)
+            code_peak = T.alloc_fragment((block_l,), accum_dtype)
 
             # how much of the initial state is left
             T.clear(decay)
@@ -209,10 +266,16 @@ def chunk_scan(
             for i, j in T.Parallel(block_l, d_head):
                 states[bh, i, j] = out_shared[i, j] + decay[0]
 
+            # its codes
+            if has_codes:
+                quantize_tile(state, code, code_peak, largest_code, zero_code, eps, block_l, d_head)
+                for i, j in T.Parallel(block_l, d_head):
+                    quantized[bh, i, j] = code[i, j]
+
     return main
 
 
-@tilelang.jit(out_idx=[-3, -2, -1])
+@tilelang.jit(out_idx=[-4, -3, -2, -1])
 def codebook_norm(
     tokens=64,
     width=64,
@@ -225,6 +288,9 @@ def codebook_norm(
     bits=4,
     dtype="float32",
     accum_dtype="float32",
+    largest_code=127.0,
+    zero_code=0.5,
+    has_codes=True,
 ):
     """A row with offsets of a small codebook, normalized, scaled by groups and clamped (`lookup`)."""
     assert tokens % block == 0
@@ -246,6 +312,7 @@ def codebook_norm(
         shifted: T.Tensor((tokens, width), dtype),
         codes: T.Tensor((tokens, width), dtype),
         row_scale: T.Tensor((tokens,), accum_dtype),
+        quantized: T.Tensor((tokens, width), accum_dtype),
     ):
         with T.Kernel(tokens // block, threads=threads) as bx:
             x_local = T.alloc_fragment((block, width), accum_dtype)
@@ -256,6 +323,8 @@ def codebook_norm(
             inverse = T.alloc_fragment((block,), accum_dtype)
             largest = T.alloc_fragment((block,), accum_dtype)
             out_local = T.alloc_fragment((block, width), accum_dtype)
+            code = T.alloc_fragment((block, width), accum_dtype)
+            code_peak = T.alloc_fragment((block,), accum_dtype)
 
             # the row with its offset
             for i, j in T.Parallel(block, width):
@@ -306,10 +375,16 @@ def codebook_norm(
             for i, j in T.Parallel(block, width):
                 codes[bx * block + i, j] = out_local[i, j]
 
+            # its codes
+            if has_codes:
+                quantize_tile(out_local, code, code_peak, largest_code, zero_code, eps, block, width)
+                for i, j in T.Parallel(block, width):
+                    quantized[bx * block + i, j] = code[i, j]
+
     return main
 
 
-@tilelang.jit(out_idx=[-3, -2, -1])
+@tilelang.jit(out_idx=[-4, -3, -2, -1])
 def staged_norm(
     rows=4,
     width=512,
@@ -323,6 +398,9 @@ def staged_norm(
     accum_dtype="float32",
     has_bias=True,
     has_residual=True,
+    largest_code=127.0,
+    zero_code=0.5,
+    has_codes=True,
 ):
     """A row normalized through shared memory, in float32 and then in float16 (`aliased`)."""
     assert width % threads == 0
@@ -341,6 +419,7 @@ def staged_norm(
         Y: T.Tensor((rows, width), out_dtype),
         means: T.Tensor((rows,), accum_dtype),
         rstd: T.Tensor((rows,), accum_dtype),
+        quantized: T.Tensor((rows, width), accum_dtype),
     ):
         with T.Kernel(rows, threads=threads) as bx:
             residual_shared = T.alloc_shared((width,), in_dtype)
@@ -352,6 +431,8 @@ def staged_norm(
             squares = T.alloc_fragment((width,), accum_dtype)
             total = T.alloc_fragment((1,), accum_dtype)
             variance = T.alloc_fragment((1,), accum_dtype)
+            code = T.alloc_fragment((width,), accum_dtype)
+            code_peak = T.alloc_fragment((1,), accum_dtype)
 
             # the row with its bias
             for i in T.Parallel(width):
@@ -402,6 +483,12 @@ def staged_norm(
                 y_shared[i] = x_local[i]
             T.copy(y_shared, Y[bx, 0])
 
+            # its codes
+            if has_codes:
+                quantize_row(x_local, code, code_peak, largest_code, zero_code, eps, width)
+                for i in T.Parallel(width):
+                    quantized[bx, i] = code[i]
+
     return main
 
 
@@ -419,6 +506,10 @@ def embedding_grad(
     accum_dtype="float32",
     has_mask=True,
     has_decay=True,
+    largest_code=127.0,
+    zero_code=0.5,
+    eps=1e-6,
+    has_codes=True,
 ):
     """Gradients of rows added to a table of float16, where tokens say, with norms of rows (`mixed`)."""
     assert width % threads == 0
@@ -435,6 +526,7 @@ def embedding_grad(
         dTable: T.Tensor((vocabulary, width), dtype),
         dGamma: T.Tensor((width,), accum_dtype),
         norms: T.Tensor((tokens,), accum_dtype),
+        quantized: T.Tensor((tokens, width), accum_dtype),
     ):
         with T.Kernel(tokens, threads=threads) as bx:
             grad = T.alloc_fragment((width,), accum_dtype)
@@ -444,6 +536,8 @@ def embedding_grad(
             norm = T.alloc_fragment((1,), accum_dtype)
             token = T.alloc_local((1,), "int32")
             token[0] = T.max(0, T.min(indices[bx], vocabulary - 1))
+            code = T.alloc_fragment((width,), accum_dtype)
+            code_peak = T.alloc_fragment((1,), accum_dtype)
 
             # the gradient of a row
             T.copy(dY[bx, 0], grad)
@@ -487,5 +581,11 @@ def embedding_grad(
                 T.atomic_add(dGamma[i], product[i])
             for i in T.Parallel(width):
                 T.atomic_add(dTable[token[0], i], grad[i])
+
+            # its codes
+            if has_codes:
+                quantize_row(grad, code, code_peak, largest_code, zero_code, eps, width)
+                for i in T.Parallel(width):
+                    quantized[bx, i] = code[i]
 
     return main
