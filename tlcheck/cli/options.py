@@ -60,7 +60,7 @@ def add_lowering_arguments(
         metavar="S",
         help="processor seconds for one kernel (default: 300)",
     )
-    parser.add_argument("--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
+    parser.add_argument("-j", "--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
     parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
     loudness = parser.add_mutually_exclusive_group()

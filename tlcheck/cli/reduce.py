@@ -39,7 +39,7 @@ def add_reducing_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--seconds", type=positive, default=_SECONDS, metavar="S", help="for all trials (default: 1200)"
     )
-    add_lowering_arguments(parser)
+    add_lowering_arguments(parser, cluster=True)
     add_execution_arguments(parser)
     add_script_arguments(parser)
 

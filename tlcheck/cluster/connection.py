@@ -9,14 +9,17 @@ from functools import cache
 from pathlib import Path
 
 import tlcheck
-from tlcheck.cluster.executor import ClusterExecutor
+from tlcheck.cluster.executor import ClusterExecutor, recipe_of
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.judging import ClusterJudge
+from tlcheck.cluster.node import Order
 from tlcheck.cluster.nodes import RayNodes
 from tlcheck.errors import UsageError
-from tlcheck.worker.jobs import Job
+from tlcheck.lower.client import Worker
+from tlcheck.worker.jobs import Job, LowerJob
 
 _JUDGED = 32  # snapshots at a time, at least
+_TRIES = 4  # of a kernel whose node dies, or has no such toolchain
 _PATIENCE = 10.0  # seconds for a machine to say that it is there
 
 
@@ -43,6 +46,26 @@ class RayCluster:
     def judge(self) -> ClusterJudge:
         """Of `MachinePool`."""
         return ClusterJudge(self._nodes)
+
+    def lowered(self, worker: Worker, job: LowerJob) -> bytes:
+        """Of `MachinePool`. Raises UsageError where no node has the toolchain, or all die that are to lower it."""
+        order = Order((job,), recipe_of(worker), worker.fork, Path(job.file).read_text(encoding="utf-8"))
+        unable, why = set[str](), ""
+        for _ in range(_TRIES):
+            node = self._nodes.free(unable)
+            if not node:
+                break
+            try:
+                delivery = self._nodes.do(node, order).result()
+            except self._nodes.lost as error:
+                self._nodes.leave(node)
+                why = str(error).strip().partition("\n")[0]
+                continue
+            if not delivery.unfit:
+                return delivery.outputs[0]
+            unable.add(node)
+            why = delivery.unfit
+        raise UsageError(f"--cluster: no node lowers with {order.recipe.name}: {why}")
 
 
 @cache

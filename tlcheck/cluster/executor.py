@@ -101,7 +101,7 @@ class ClusterExecutor:
             self._nodes.folder.require(path)
             self._travelling.add(path)
         if worker not in self._recipes:
-            self._recipes[worker] = _recipe(worker)
+            self._recipes[worker] = recipe_of(worker)
         for job in jobs:
             self._wait(_Request(worker, self._recipes[worker], job))
 
@@ -253,8 +253,8 @@ class ClusterExecutor:
         self._wanting.update(self._processors)
 
 
-def _recipe(worker: Worker) -> Recipe:
-    """How a node makes the toolchain. Raises UsageError for one that is no release."""
+def recipe_of(worker: Worker) -> Recipe:
+    """Return how a node makes the toolchain. Raises UsageError for one that is no release."""
     made = environment.load(worker.python.parents[1])
     if made is None or made.recipe.tilelang != f"tilelang=={made.recipe.name}":
         raise UsageError(f"--cluster: nodes have releases only, and {worker.python} is none's interpreter")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 from tlcheck.cluster.node import Arrays, JudgingDiedError, NoInputsError
@@ -12,7 +11,6 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs, Request
 
 _TRIES = 4  # of a snapshot whose node dies
-_PAUSE = 5.0  # seconds before nodes are asked again where none takes part
 
 
 class ClusterJudge:
@@ -29,7 +27,9 @@ class ClusterJudge:
         near, arrays = self._arrays(inputs)
         unable: set[str] = set()
         for _ in range(_TRIES):
-            self._node = self._free_node(unable, near)
+            self._node = self._nodes.free(unable, near, lambda: self._killed)
+            if not self._node:
+                raise EOFError
             try:
                 return self._nodes.judge(self._node, snapshot.read_bytes(), request, inputs, arrays).result()
             except JudgingDiedError as error:
@@ -50,14 +50,6 @@ class ClusterJudge:
         if (staying := self._nodes.inputs(inputs.file)) is not None:
             return staying[0], Arrays(order=staying[1])
         return "", Arrays(Path(inputs.file).read_bytes())
-
-    def _free_node(self, unable: set[str], near: str) -> str:
-        """A node that takes part, as soon as there is one. Raises EOFError where all that are there are unable."""
-        while not self._killed and not (unable and unable >= self._nodes.present().keys()):
-            if node := self._nodes.least_busy(unable, near):
-                return node
-            time.sleep(_PAUSE)
-        raise EOFError
 
     def end(self) -> int:
         """Of `JudgingProcess`."""

@@ -35,11 +35,15 @@ from tlcheck.worker.protocol import Answer
 
 @dataclass(frozen=True)
 class Order:
-    """Jobs that one process does one after the other. fork: see `Worker`."""
+    """Jobs that one process does one after the other. fork: see `Worker`.
+
+    text: of the kernel file, where that is not in the user's folder.
+    """
 
     jobs: tuple[Job, ...]
     recipe: Recipe
     fork: bool
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,10 @@ class Node:
             return Delivery(host, unfit=str(error))
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
             jobs = [self._with_paths_here(job, folder) for job in order.jobs]
+            if order.text:
+                file = Path(folder) / "kernel.py"
+                file.write_text(order.text, encoding="utf-8")
+                jobs = [replace(job, file=str(file)) for job in jobs]
             texts = (msgspec.json.encode(answer) for answer in worker.answers(jobs))
             answers = tuple(_ANSWER.decode(self._here.translated(text, self._asking)) for text in texts)
             outputs = tuple(map(self._output, order.jobs, jobs))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Lock
 from typing import Any
@@ -11,6 +12,8 @@ from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Delivery, Node, Order
 from tlcheck.cluster.paths import MachinePaths
 from tlcheck.worker.jobs import output_of
+
+_PAUSE = 5.0  # seconds before nodes are asked again where none takes part
 
 
 class RayNodes:
@@ -102,6 +105,14 @@ class RayNodes:
                 return min(free, key=lambda node: waiting[node] - (node == near))
         for node, processors in self.present().items():
             self.joins(node, processors)
+        return ""
+
+    def free(self, unable: Collection[str] = (), near: str = "", ended: Callable[[], bool] = lambda: False) -> str:
+        """Wait for a node that takes part; empty where all that are there are unable, or the work has ended."""
+        while not ended() and not (unable and set(unable) >= self.present().keys()):
+            if node := self.least_busy(unable, near):
+                return node
+            time.sleep(_PAUSE)
         return ""
 
     def do(self, node: str, order: Order) -> Future[Delivery]:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.client import Worker
-from tlcheck.worker.jobs import Job
+from tlcheck.worker.jobs import Job, LowerJob
 from tlcheck.worker.protocol import Answer
 
 
@@ -48,6 +48,9 @@ class MachinePool(Protocol):
 
     def judge(self) -> SnapshotJudge:
         """Have snapshots judged there."""
+
+    def lowered(self, worker: Worker, job: LowerJob) -> bytes:
+        """Lower a kernel there whose file is elsewhere than the user's folder. Return the snapshot, or nothing."""
 
     @property
     def place(self) -> str:

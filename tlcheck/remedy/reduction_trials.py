@@ -16,7 +16,8 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.bisect_passes import Guilty, judge_passes
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.lower.client import Worker
+from tlcheck.lower.client import Worker, processors
+from tlcheck.lower.machines import MachinePool, SnapshotJudge
 from tlcheck.lower.runs import Run
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.claim import Claim, kind_of
@@ -90,6 +91,7 @@ class Trials:
     """What is tried of each text. name: of the kernel in it. toolchains: the wrong release, then one that is right.
 
     request: how it is executed. job: what all jobs have in common. seconds: that the kernel itself took to lower.
+    cluster: where it is tried, if not on this machine.
     """
 
     target: WantedFinding
@@ -99,6 +101,11 @@ class Trials:
     job: LowerJob
     cache: Cache
     seconds: float = _LEAST_SECONDS
+    cluster: MachinePool | None = None
+
+    def processors(self, jobs: int | None) -> int:
+        """Return how many texts are tried at a time. jobs: that the user wants."""
+        return self.cluster.processors if self.cluster is not None else jobs or processors()
 
     def key(self, text: str) -> str:
         """Under which an answer is kept."""
@@ -118,13 +125,16 @@ class Trials:
 
 
 class TrialBench:
-    """One processor: a worker for each toolchain and a judging process, which live as long as this."""
+    """One processor: a worker for each toolchain and a judging process, which live as long as this.
+
+    On a cluster, both are asked of its nodes.
+    """
 
     def __init__(self, trials: Trials, folder: Path, env: dict[str, str]) -> None:
         self._trials = trials
         self._file = Path(mkdtemp(dir=folder)) / "kernel.py"
         self._workers = [Worker(t.python, {**t.env, **env}) for t in trials.toolchains]
-        self._judge: JudgingProcess | None = None
+        self._judge: SnapshotJudge | None = None
         self._stack = ExitStack()
         self._started: set[int] = set()
         self._number = 0
@@ -150,7 +160,8 @@ class TrialBench:
         if snapshot is None:
             return None
         request = self._trials.request if side == 0 else replace(self._trials.request, brief=True)
-        self._judge = self._judge or JudgingProcess()
+        cluster = self._trials.cluster
+        self._judge = self._judge or (cluster.judge() if cluster is not None else JudgingProcess())
         try:
             return loads(self._judge.verdicts(snapshot, request, None))
         except (EOFError, OSError):
@@ -173,21 +184,30 @@ class TrialBench:
         return {name_of(g) for g in guilty}
 
     def _lowered(self, side: int, *, every_pass: bool = False) -> Path | None:
-        """Lower the file with one of the toolchains, which is imported at the first time."""
+        """Lower the file with one of the toolchains."""
+        self._number += 1
+        output = self._file.with_name(f"{side}.snapshot.json")
+        job = replace(self._trials.job, file=str(self._file), name=self._trials.name, output=str(output))
+        seconds = max(_LEAST_SECONDS, _TIMES_OWN * self._trials.seconds)
+        job = replace(job, number=self._number, timeout=seconds, every_pass=every_pass)
+        if self._trials.cluster is None:
+            return output if self._lower_here(side, job) else None
+        snapshot = self._trials.cluster.lowered(self._workers[side], job)
+        output.write_bytes(snapshot)
+        return output if snapshot else None
+
+    def _lower_here(self, side: int, job: LowerJob) -> bool:
+        """Have a worker lower it, which imports its toolchain at the first time. Return whether it could."""
         worker = self._workers[side]
         if side not in self._started:
             worker.start()
             self._stack.callback(worker.close)
             self._started.add(side)
-        self._number += 1
-        output = self._file.with_name(f"{side}.snapshot.json")
-        job = replace(self._trials.job, file=str(self._file), name=self._trials.name, output=str(output))
-        seconds = max(_LEAST_SECONDS, _TIMES_OWN * self._trials.seconds)
-        worker.send(replace(job, number=self._number, timeout=seconds, every_pass=every_pass))
+        worker.send(job)
         answers = worker.receive()
         while not answers:
             answers = worker.receive()
-        return None if answers[0][1].result is None else output
+        return answers[0][1].result is not None
 
 
 class Benches:
