@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.cli.interruption import stoppable
@@ -24,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
     target = outputs("text", args.output, ("text",))
     seconds = 0.0 if args.reduced else args.seconds
     with stoppable() as interruption, wrong_kernel(args, interruption, seconds) as (reducer, lowered, result):
-        issue = IssueSearch.of(reducer, reducer.reduced(lowered, result)).issue()
+        reduced = replace(reducer, thorough=True).reduced(lowered, result)
+        issue = IssueSearch.of(reducer, reduced).issue()
     target.write("report", {"text": lambda file: issue_markdown.write(file, issue)})
     return interruption.code(exit_code())

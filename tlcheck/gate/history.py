@@ -42,6 +42,7 @@ class HistorySearch:
 
     folder: of files. stoppable: takes what ends the work where the user ends the command. seconds: that all of it may
     take; None for any time. With a limit, only the nearest releases are tried, else as many as `distance` on a side.
+    until_right: whether a release that is right on one side ends the search on the other side as well.
     """
 
     settings: Settings
@@ -51,6 +52,7 @@ class HistorySearch:
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None
     seconds: float | None = None
     distance: int = _TRIED
+    until_right: bool = False
 
     def told(self, result: Result) -> Result:
         """The result with the history of each finding that blames the compiler."""
@@ -71,6 +73,8 @@ class HistorySearch:
             tried = self._checked(result.run, names, end) if names else []
             found += tried
             right = {r.run.toolchain for r in tried if state_of(r) == RIGHT}
+            if right and self.until_right:
+                break
             sides = [side[: distance + 1] if right & set(side) else side for side in sides]
         return sorted(found, key=lambda r: Release.of(r.run.toolchain))
 

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import difflib
 import re
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.remedy.changes import key_of
-from tlcheck.remedy.reducing import Reduced, Reducer
+from tlcheck.remedy.reducing import Reduced, Reducer, wrong_claims
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judge import Policy
-from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.results import Result
 from tlcheck.witness import Element
 
 _DECLARED = re.compile(
     r"\s*(void\* \w+ = \(\(void\*\)\(\(char\*\)buf_dyn_shmem.*|(extern )?(__shared__ .*|[\w:]+ \w+(\[\d+\])?);"
     r"|auto \w+ = reinterpret_cast.*|#pragma.*|[{}])$"
 )
+_ZEROS = ("0", "0.0", "-0.0", "False")
 _MOST_CUDA = 60  # lines that differ
 _CALLED = re.compile(r"([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\(")
 
@@ -82,7 +80,9 @@ class IssueSearch:
         run = reduced.result.run
         script = Reproduction.of(reduced.text, reduced.function, run.target, reduced.result.pass_configs or {})
         configs = {key_of(name): value for name, value in script.configs.items()}
-        settings = replace(reducer.settings, arch=(run.target,), args={}, pass_configs=configs, scripts=None)
+        settings = replace(
+            reducer.settings, arch=(run.target,), args={}, pass_configs=configs, scripts=None, cluster=None
+        )
         return cls(reducer, reduced, script, settings)
 
     def issue(self) -> Issue:
@@ -95,7 +95,7 @@ class IssueSearch:
             return bare
         kernel = self._selection(self.script.text, self.reduced.function)
         result, snapshot = self._checked(kernel)
-        if snapshot is None or not any(map(_is_wrong, all_claims(result.claims))):
+        if snapshot is None or not wrong_claims(result):
             return bare
         script, shown = self._shown(snapshot)
         written = script.written(shown.output, shown.element) if shown is not None else bare.script
@@ -104,7 +104,11 @@ class IssueSearch:
         return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda)
 
     def _shown(self, snapshot: Snapshot) -> tuple[Reproduction, ShownElement | None]:
-        """Look for inputs, given by a formula, with which an element is wrong that should be a number."""
+        """Look for inputs, given by a formula, with which an element is wrong that should be a number.
+
+        One that is never written may be 0 on a GPU: another number is shown instead, where some inputs have one.
+        """
+        hidden = None
         for formulas in FORMULAS:
             called = replace(self.script, tensors=tensors_of(snapshot.checkpoints[Checkpoint.SOURCE], formulas))
             if not called.tensors:
@@ -112,12 +116,15 @@ class IssueSearch:
             done, _ = self._checked(self._selection(called.declared(), "shown"))
             if any(claim.kind == "source" and claim.finding is not None for claim in done.claims):
                 continue  # such as indices beyond a tensor's end
-            for claim in filter(_is_wrong, all_claims(done.claims)):
+            for claim in wrong_claims(done):
                 assert claim.finding is not None
                 witness = claim.finding.witness
                 if isinstance(witness, Element) and witness.expected not in ("poison", "nan", witness.got):
-                    return called, ShownElement(claim.buffer, witness)
-        return self.script, None
+                    found = called, ShownElement(claim.buffer, witness)
+                    if not witness.got.startswith("poison") or witness.expected not in _ZEROS:
+                        return found
+                    hidden = hidden or found
+        return hidden or (self.script, None)
 
     def _workarounds(self, wrong: WrongKernel) -> Workarounds:
         """Search for what mends the small kernel."""
@@ -141,23 +148,11 @@ class IssueSearch:
         return min(changes, key=lambda change: sum(map(len, change.hunks)), default=None)
 
     def _selection(self, text: str, name: str) -> Selection:
-        file = Path(tempfile.mkdtemp(dir=self.reducer.folder)) / "kernel.py"
-        file.write_text(text, encoding="utf-8")
         run = self.reduced.result.run
-        return Selection(file, name, run.toolchain, only=frozenset([(name, run.target)]))
+        return Selection(self.reducer.file(text, name), name, run.toolchain, only=frozenset([(name, run.target)]))
 
     def _checked(self, kernel: Selection) -> tuple[Result, Snapshot | None]:
-        """Check one kernel; None for one that does not lower."""
-        policy = Policy(excusing=False, execute=self.reducer.request)
-        folder = Path(tempfile.mkdtemp(dir=self.reducer.folder))
-        with checking(self.settings, policy, folder, self.reducer.watcher) as checks:
-            self.reducer.stoppable(checks.stop)
-            ((lowered, result),) = checks.results([kernel])
-            return result, None if lowered.snapshot is None else read_snapshot(lowered.snapshot)
-
-
-def _is_wrong(claim: Claim) -> bool:
-    return claim.blames_compiler and claim.finding is not None
+        return self.reducer.check(self.settings, kernel)
 
 
 def difference(wrong: str, right: str) -> tuple[tuple[str, ...], ...]:

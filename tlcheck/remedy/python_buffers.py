@@ -23,7 +23,7 @@ def dangling(tree: ast.Module) -> set[str]:
         for a in nodes(tree, ast.Assign)
         if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and _is_allocation(a.value)
     }
-    uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(_uses(stmt)))]
+    uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(uses_of(stmt)))]
     is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
     return allocated - (is_set & is_read)
 
@@ -46,8 +46,8 @@ def _is_allocation(call: ast.Call) -> bool:
     return name.startswith("alloc_") and name not in _EXEMPT
 
 
-def _uses(stmt: ast.stmt) -> Iterator[tuple[str, str]]:
-    """The names that a statement itself mentions, each with `r`, `w`, or `?` for either."""
+def uses_of(stmt: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield the names that a statement itself mentions, each with `r`, `w`, or `?` for either."""
     for field, value in ast.iter_fields(stmt):
         for child in value if isinstance(value, list) else [value]:
             if field in ("target", "targets"):

@@ -32,6 +32,11 @@ def blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
+def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Return the node above each."""
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
 def kernels(tree: ast.Module) -> list[ast.FunctionDef]:
     """Return the functions that a `T.prim_func` or the like decorates, and those that hold none."""
     return [f for f in nodes(tree, ast.FunctionDef) if not any(g is not f for g in nodes(f, ast.FunctionDef))]

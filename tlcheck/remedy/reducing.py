@@ -13,17 +13,17 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.history import HistorySearch
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.remedy.reduction import KernelReduction, bound, lines_of
 from tlcheck.remedy.reduction_trials import Benches, Trials, WantedFinding
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
-from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.worker.jobs import LowerJob
 
 _RELEASES = 20  # on either side, up to one that is right: a smaller kernel has to be right there
@@ -40,7 +40,7 @@ class KernelSource:
 
 @dataclass(frozen=True)
 class Reduced:
-    """The smallest kernel that was found. lines: of the first text and of this one. pass_name: to blame for both.
+    """The smallest kernel that was found. lines: of the first text and of this one. pass_name: to blame.
 
     result: of the kernel as it was, with its history; after: of this one, None where the user ended the command before.
     """
@@ -66,14 +66,16 @@ class Reduced:
 
     @property
     def pass_name(self) -> str:
-        return pass_of(self.claim)
+        """Of this one where it was checked, else of the kernel as it was."""
+        return pass_of(self.claim_after or self.claim)
 
 
 @dataclass(frozen=True)
 class Reducer:
     """How kernels are reduced. folder: of files. seconds: that trials may take; with 0 a kernel is left as it is.
 
-    stopped: whether the user has ended it.
+    stopped: whether the user has ended it. thorough: whether the small kernel is tried with releases on both sides, up
+    to one on each that has it right; else up to the first one.
     """
 
     settings: Settings
@@ -83,6 +85,7 @@ class Reducer:
     seconds: float
     stoppable: Callable[[Callable[[], None]], None]
     stopped: Callable[[], bool]
+    thorough: bool = False
 
     def reduced(self, lowered: Lowered, result: Result) -> Reduced:
         """Reduce a kernel that a release has wrong. Raises UsageError where its source cannot be taken apart."""
@@ -96,10 +99,10 @@ class Reducer:
         trials = self._trials(lowered, result, claim, source)
         scripts = self.settings.scripts
         env = dict(scripts.variables) if scripts else {}
-        benches = Benches(trials, self.settings.jobs or processors(), self.folder, env)
+        benches = Benches(trials, trials.processors(self.settings.jobs), self.folder, env)
         try:
             reduction = KernelReduction(
-                benches, self.seconds, pass_of(claim), stopped=self.stopped, told=self._tell(result)
+                benches, self.seconds, pass_of(claim), [claim.buffer], stopped=self.stopped, told=self._tell(result)
             )
             if not self.stopped() and not reduction.begin(text) and not self.stopped():
                 raise UsageError(f"{result.run.case}: {_NOT_ALONE}")
@@ -137,6 +140,7 @@ class Reducer:
             job,
             cache,
             seconds,
+            self.settings.cluster,
         )
 
     def _tell(self, result: Result) -> Callable[[str, int], None]:
@@ -146,24 +150,36 @@ class Reducer:
     def _history(self) -> HistorySearch:
         policy = Policy(excusing=False, execute=self.request)
         settings = replace(self.settings, scripts=None)
-        return HistorySearch(settings, policy, self.folder, self.watcher, self.stoppable, distance=_RELEASES)
+        search = HistorySearch(settings, policy, self.folder, self.watcher, self.stoppable, distance=_RELEASES)
+        return replace(search, until_right=True)
 
     def checked(self, text: str, name: str, result: Result) -> Result:
         """Return the result of a text with its history."""
+        run = result.run
+        settings = replace(self.settings, arch=(run.target,), args={}, scripts=None, cluster=None)
+        found, _ = self.check(settings, Selection(self.file(text, name), name, run.toolchain))
+        return replace(self._history(), settings=settings, until_right=not self.thorough).told(found)
+
+    def file(self, text: str, name: str) -> Path:
+        """Write a kernel into a folder of its own."""
         file = Path(tempfile.mkdtemp(dir=self.folder)) / f"{name}.py"
         file.write_text(text, encoding="utf-8")
-        run = result.run
-        settings = replace(self.settings, arch=(run.target,), args={}, scripts=None)
+        return file
+
+    def check(self, settings: Settings, kernel: Selection) -> tuple[Result, Snapshot | None]:
+        """Check one kernel on this machine. The snapshot is None where it does not lower."""
+        settings = replace(settings, cluster=None)
         policy = Policy(excusing=False, execute=self.request)
-        with checking(settings, policy, file.parent, self.watcher) as checks:
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        with checking(settings, policy, folder, self.watcher) as checks:
             self.stoppable(checks.stop)
-            ((_, found),) = checks.results([Selection(file, name, run.toolchain)])
-        return replace(self._history(), settings=settings).told(found)
+            ((lowered, result),) = checks.results([kernel])
+            return result, None if lowered.snapshot is None else read_snapshot(lowered.snapshot)
 
 
 def _seeds_of(claim: Claim, result: Result) -> tuple[int, ...]:
     """One seed that shows a finding, and one that shows a wrong output, which a race may leave right in others."""
-    outputs = [c for c in all_claims(result.claims) if c.kind == "output" and c.blames_compiler]
+    outputs = [c for c in wrong_claims(result) if c.kind == "output"]
     found = [c.finding.seeds[:1] for c in (claim, *outputs[:1]) if c.finding is not None]
     return tuple(dict.fromkeys(seed for seeds in found for seed in seeds))
 
@@ -197,9 +213,14 @@ def _builder(tree: ast.Module, name: str) -> str:
     return name
 
 
+def wrong_claims(result: Result) -> list[Claim]:
+    """Return the claims that blame the compiler."""
+    return [c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None]
+
+
 def wrong_claim(result: Result) -> Claim:
     """Return the first claim that blames the compiler."""
-    return next(c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None)
+    return wrong_claims(result)[0]
 
 
 def pass_of(claim: Claim) -> str:

@@ -16,6 +16,8 @@ from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, without_dangling
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
+from tlcheck.remedy.python_macros import inline
+from tlcheck.remedy.python_slicing import slices, without_names
 from tlcheck.remedy.reduction_trials import Benches
 
 _WIDTH = 119  # of a line, where a function's parameters fit
@@ -38,16 +40,19 @@ _COARSE = ("defaults", "names", "statements", "loops and conditions")
 class KernelReduction:
     """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
 
-    seconds: that all trials may take. pass_name: to blame for the finding, empty where that is not known. told: hears
-    what is tried, and how many lines are left. dangling: buffers that nobody sets, or nobody reads, in the first text.
+    seconds: that all trials may take. pass_name: to blame for the finding, empty where that is not known. buffers: that
+    the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that nobody sets, or
+    nobody reads, in the first text. careful: whether the passes are looked at after each kind of edit, not each round.
     """
 
     benches: Benches
     seconds: float
     pass_name: str = ""
+    buffers: Sequence[str] = ()
     best: str = ""
     steps: list[str] = field(default_factory=list)
     dangling: set[str] = field(default_factory=set)
+    careful: bool = False
     stopped: Callable[[], bool] = lambda: False
     told: Callable[[str, int], None] = lambda what, lines: None
 
@@ -68,27 +73,46 @@ class KernelReduction:
         """Reduce until nothing helps."""
         with ThreadPoolExecutor(self.benches.count) as threads:
             self._threads = threads
-            self._round(*_COARSE)
+            self._round("macros", "slices", *_COARSE)
             self._first("the builder's parameters", self._folded(builder))
             while self._round(*_HALVABLE, "constants", "numbers", "dtypes"):
                 pass
 
     def _round(self, *kinds: str) -> bool:
         """Try each kind of edit. Return whether one has helped, and there is time for another round."""
-        before = self.best
+        before, first = self.best, len(self.steps)
         for kind in kinds:
             begin = len(self.steps)
-            if kind in _HALVABLE:
-                self._halves(kind)
-            elif kind in ("defaults", "numbers"):
-                self._numbers(edits.default_places if kind == "defaults" else edits.number_places)
-            elif kind == "dtypes":
-                while self._first(kind, self._changed(edits.dtype_changes)):
-                    pass
-            else:
-                self._first(kind, self._changed(lambda tree: iter([lambda: fold(tree)])))
-            self._keep_the_pass(begin)
+            self._try(kind)
+            if self.careful:
+                self._keep_the_pass(begin)
+        if not self.careful and len(self.steps) > first and not self._blames_the_pass():
+            self.careful = True
+            self._go_back(first)
+            return self._round(*kinds)
         return self.best != before and not self.is_over
+
+    def _try(self, kind: str) -> None:
+        """Try all edits of a kind."""
+        if kind in _HALVABLE:
+            self._halves(kind)
+        elif kind in ("defaults", "numbers"):
+            self._numbers(edits.default_places if kind == "defaults" else edits.number_places)
+        elif kind == "dtypes":
+            while self._first(kind, self._changed(edits.dtype_changes)):
+                pass
+        elif kind == "slices":
+            self._first("statements that it does not depend on", self._slices())
+        else:
+            change = {"macros": inline, "constants": fold}[kind]
+            self._first(kind, self._changed(lambda tree: iter([lambda: change(tree)])))
+
+    def _blames_the_pass(self) -> bool:
+        return not self.pass_name or self.benches.blames(self.best, self.pass_name)
+
+    def _go_back(self, step: int) -> None:
+        del self.steps[step:]
+        self.best = self.steps[-1]
 
     def _keep_the_pass(self, begin: int) -> None:
         """Go back to the last step for which the same pass is to blame: a smaller one may show another bug.
@@ -96,7 +120,7 @@ class KernelReduction:
         begin: the number of steps of which that is known.
         """
         same, other = begin, len(self.steps)
-        if not self.pass_name or same == other or self.benches.blames(self.best, self.pass_name):
+        if same == other or self._blames_the_pass():
             return
         while other - same > 1:
             middle = (same + other) // 2
@@ -104,8 +128,15 @@ class KernelReduction:
                 same = middle
             else:
                 other = middle
-        del self.steps[same:]
-        self.best = self.steps[-1]
+        self._go_back(same)
+
+    def _slices(self) -> Iterator[str]:
+        """What the buffers of the finding depend on, alone."""
+        for names in slices(ast.parse(self.best), self.buffers):
+            tree = ast.parse(self.best)
+            without_names(tree, names)
+            without_dangling(tree, self.dangling)
+            yield written(tree)
 
     def _numbers(self, places: Callable[[ast.Module], Sequence[str | int]]) -> None:
         """Try smaller numbers in the place of each, once. Smaller shapes are quicker to execute."""
@@ -179,11 +210,14 @@ def bound(text: str, builder: str, args: Mapping[str, str]) -> str:
     if not found:
         raise ValueError(f"no function {builder} at the top of the file")
     bind(found[0], args)
-    needed = _needed(tree, builder)
-    tree.body = [
-        s for s in tree.body if s is found[0] or _binds(s) & needed or isinstance(s, (ast.Import, ast.ImportFrom))
-    ]
+    tree.body = needed(tree, builder)
     return written(tree)
+
+
+def needed(tree: ast.Module, builder: str) -> list[ast.stmt]:
+    """Return what a function needs of its file, with the function itself."""
+    names = _needed_names(tree, builder)
+    return [s for s in tree.body if _binds(s) & names or isinstance(s, (ast.Import, ast.ImportFrom))]
 
 
 def written(tree: ast.Module) -> str:
@@ -236,8 +270,8 @@ def _binds(stmt: ast.stmt) -> set[str]:
     return {n.id for n in edits.nodes(stmt, ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
-def _needed(tree: ast.Module, name: str) -> set[str]:
-    """The names that a function reads, and those that these read."""
+def _needed_names(tree: ast.Module, name: str) -> set[str]:
+    """A function's name, the names that it reads, and those that these read."""
     found, waiting = set[str](), {name}
     while waiting:
         found |= waiting

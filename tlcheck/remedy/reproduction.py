@@ -18,26 +18,29 @@ from tlcheck.snapshot.ir import Buffer, Function
 from tlcheck.targets.lookup import target as target_of
 from tlcheck.witness import Element, indexed
 
-# What floats are, and what integers are, which may be indices: tried in this order. `n` counts elements.
+# What floats are, and what integers are, which may be indices: tried in this order. `n` counts elements, from the place
+# of the tensor among the parameters: what two tensors hold alike would not be told apart.
 FORMULAS = (("n % 7 - 3", "n % 5"), ("n % 7 - 3", "n % 2"), ("n % 5 + 1", "n * 0"))
 _IMPORTS = ("import torch", "from tilelang import tvm")
 
 
 @dataclass(frozen=True)
 class InputTensor:
-    """A parameter of a kernel. content: a formula; empty for an output, which is 0 before the call."""
+    """A parameter of a kernel. content: a formula; empty for an output, which is 0 before the call. first: its n."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     content: str
+    first: int = 0
 
     def made(self, device: str) -> str:
         """Return the expression that makes it. device: a Python expression."""
         shape, dtype = ", ".join(map(str, self.shape)), f"torch.{self.dtype}"
         if not self.content:
             return f"torch.zeros({shape}, dtype={dtype}, device={device})"
-        number = f"torch.arange({prod(self.shape)}, device={device})"
+        end = prod(self.shape)
+        number = f"torch.arange({f'{self.first}, {self.first + end}' if self.first else end}, device={device})"
         return f"({self.content.replace('n', number, 1)}).reshape({shape}).to({dtype})"
 
 
@@ -118,15 +121,18 @@ def tensors_of(function: Function, formulas: tuple[str, str]) -> tuple[InputTens
     if len(function.buffers) != len(function.params):
         return ()
     outputs = {b.data.uid for b in roles(function).outputs}
-    found = [_tensor(b, "" if b.data.uid in outputs else _formula(b.dtype, formulas)) for b in function.buffers]
+    found = [
+        _tensor(b, "" if b.data.uid in outputs else _formula(b.dtype, formulas), place)
+        for place, b in enumerate(function.buffers)
+    ]
     return tuple(t for t in found if t is not None) if None not in found else ()
 
 
-def _tensor(buffer: Buffer, content: str) -> InputTensor | None:
+def _tensor(buffer: Buffer, content: str, first: int) -> InputTensor | None:
     shape = [dim.value for dim in buffer.shape]
     if buffer.strides or not all(type(dim) is int for dim in shape):
         return None
-    return InputTensor(buffer.name, buffer.dtype, tuple(dim for dim in shape if isinstance(dim, int)), content)
+    return InputTensor(buffer.name, buffer.dtype, tuple(dim for dim in shape if isinstance(dim, int)), content, first)
 
 
 def _formula(dtype: str, formulas: Sequence[str]) -> str:

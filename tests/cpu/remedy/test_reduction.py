@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
-from tests.cpu.checking import make_atomic, make_finding
+from tests.cpu.checking import make_atomic, make_finding, make_result
 from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
+from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
@@ -78,6 +80,50 @@ def test_a_step_after_which_another_pass_is_to_blame_is_taken_back() -> None:
     text = reduced(Benches(lambda text: "T.copy(A" in text, lambda text: needs in text), "tl.InjectSoftwarePipeline")
     assert needs in text
     assert "other" not in text
+
+
+def test_after_a_round_that_ends_with_another_pass_each_kind_is_looked_at() -> None:
+    calm, careful = list[str](), list[str]()
+
+    def shows(text: str) -> bool:
+        return "T.copy(A" in text
+
+    def blamed(asked: list[str], needs: str, text: str) -> bool:
+        asked.append(text)
+        return needs in text
+
+    reduced(Benches(shows, partial(blamed, calm, "")), "tl.InjectSoftwarePipeline")
+    text = reduced(Benches(shows, partial(blamed, careful, "Pipelined")), "tl.InjectSoftwarePipeline")
+    assert "Pipelined" in text
+    assert "other" not in text
+    assert len(calm) < len(careful)
+
+
+def test_what_the_finding_does_not_depend_on_goes_first() -> None:
+    tried: list[str] = []
+
+    def shows(text: str) -> bool:
+        tried.append(text)
+        return "T.copy(A" in text
+
+    reduction = KernelReduction(cast(Any, Benches(shows)), 60.0, buffers=["B"])
+    assert reduction.begin(bound(BUILDER, "product", {}))
+    reduction.run("product")
+    assert "unused" in tried[0]
+    assert "unused" not in tried[1]
+    assert "T.copy(a, B" in tried[1]
+
+
+def test_a_kernel_is_tried_with_a_seed_that_makes_its_output_wrong() -> None:
+    def broken(kind: str, rule: str, *seeds: int) -> Claim:
+        finding = replace(make_finding(rule), seeds=seeds)
+        return replace(make_atomic("refuted"), kind=cast(Any, kind), finding=finding)
+
+    race = broken("order", "TLR001", 0, 1, 2)
+    output = broken("output", "TLO001", 2, 5)
+    assert _seeds_of(race, replace(make_result(), claims=(race, output))) == (0, 2)
+    assert _seeds_of(output, replace(make_result(), claims=(output, race))) == (2,)
+    assert _seeds_of(race, replace(make_result(), claims=(race,))) == (0,)
 
 
 def test_a_kernel_stands_alone_with_its_arguments() -> None:
