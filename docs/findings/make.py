@@ -6,6 +6,7 @@ from tests/wrong_code/expected.toml, then what there is to say. Pages come in th
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +21,10 @@ from tlcheck.toolchain.releases import RELEASES
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "findings.md"
 EXPECTED = HERE.parents[1] / "tests" / "wrong_code" / "expected.toml"
+FIXES = HERE.parents[1] / "results" / "fixes.csv"
 ORDER = tuple(RELEASES)
 Expected = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]  # case -> arch -> release -> verdict, rules
+Fixes = Mapping[tuple[str, str], str]  # case and arch -> what mends it in the newest release that has it wrong
 PUBLIC = re.compile(r"(issue|pull request) (\d+)")
 BEFORE = """# Findings
 
@@ -34,7 +37,8 @@ tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 
 Its page has the generated CUDA with the mistake, the guilty pass, TileLang's issue if there is one (searched on
 2026-11-22), and what an H200 does. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
-Whether a pass configuration or another release helps: [workarounds](fix.md#how-often-there-is-one).
+The last column is what [`tlcheck fix`](fix.md#how-often-there-is-one) finds in the newest release that is wrong: `-`
+where it was not asked.
 """
 AFTER = """More, seen in larger kernels, and what was searched: [others](findings/others.md). Runs on the H200:
 [0.1.15](../results/h200/findings-0.1.15.json), [the last four](../results/h200/found-0.1.15.json),
@@ -90,18 +94,32 @@ def linked(public: re.Match[str]) -> str:
     return f"[{public[0]}](https://github.com/tile-ai/tilelang/{kind}/{public[2]})"
 
 
-def page(findings: Iterable[Written], expected: Expected) -> str:
+def page(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> str:
     """Return the page that lists all of them."""
-    return "\n".join([BEFORE, *table(findings, expected), "", AFTER])
+    return "\n".join([BEFORE, *table(findings, expected, fixes), "", AFTER])
 
 
-def table(findings: Iterable[Written], expected: Expected) -> Iterator[str]:
+def table(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> Iterator[str]:
     """A row for each kernel, or for each arch of it where they differ."""
-    yield "| finding | what happens | arch | wrong in | rules |"
-    yield "|---|---|---|---|---|"
+    yield "| finding | what happens | arch | wrong in | rules | mended by |"
+    yield "|---|---|---|---|---|---|"
     for found in findings:
         for case, archs, releases, rules in wrong_in(found, expected):
-            yield f"| [`{case}`](findings/{found.file}) | {found.title} | {archs} | {releases} | {rules} |"
+            mended = next((fixes[case, arch] for arch in archs.split(", ") if (case, arch) in fixes), "-")
+            yield f"| [`{case}`](findings/{found.file}) | {found.title} | {archs} | {releases} | {rules} | {mended} |"
+
+
+def fixes_of(file: Path) -> Fixes:
+    """Return the smallest change that mends each kernel, `nothing` where none does."""
+    rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
+    return {(row["case"], row["arch"]): _words(row["workaround"].split("; ")[0]) for row in rows}
+
+
+def _words(change: str) -> str:
+    """A release by its number, a pass configuration as code."""
+    if not change:
+        return "nothing"
+    return f"`{change}`" if "=" in change else change.removeprefix("TileLang ")
 
 
 def wrong_in(found: Written, expected: Expected) -> Iterator[tuple[str, str, str, str]]:
@@ -137,7 +155,7 @@ def made() -> dict[Path, str]:
     expected = msgspec.toml.decode(EXPECTED.read_text())
     findings = {file: read(file) for file in sorted(HERE.glob("[0-9]*.md"))}
     heads = {file: with_head(file, found, expected) for file, found in findings.items()}
-    return {PAGE: page(findings.values(), expected), **heads}
+    return {PAGE: page(findings.values(), expected, fixes_of(FIXES)), **heads}
 
 
 if __name__ == "__main__":

@@ -44,8 +44,19 @@ def test_releases_are_named_by_their_spans(maker: ModuleType, wrong: list[str], 
 def test_archs_that_differ_have_rows_of_their_own(maker: ModuleType) -> None:
     refuted = {"verdict": "refuted", "rules": ["TLR001"]}
     expected = {"k": {"sm_80": {"0.1.9": refuted}, "sm_90": {"0.1.9": refuted, "0.1.10": refuted}}}
-    rows = list(maker.table([maker.Written(("k",), "a title", file="01-k.md")], expected))
+    fixes = {("k", "sm_90"): "0.1.11"}
+    rows = list(maker.table([maker.Written(("k",), "a title", file="01-k.md")], expected, fixes))
     assert rows[2:] == [
-        "| [`k`](findings/01-k.md) | a title | sm_80 | 0.1.9 | TLR001 |",
-        "| [`k`](findings/01-k.md) | a title | sm_90 | 0.1.9 to 0.1.10 | TLR001 |",
+        "| [`k`](findings/01-k.md) | a title | sm_80 | 0.1.9 | TLR001 | - |",
+        "| [`k`](findings/01-k.md) | a title | sm_90 | 0.1.9 to 0.1.10 | TLR001 | 0.1.11 |",
     ]
+
+
+def test_what_mends_a_kernel_is_the_first_change_that_does(maker: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "fixes.csv"
+    file.write_text("case,arch,workaround\na,sm_80,TL_A=True; TL_B=True\nb,sm_90,TileLang 0.1.11\nc,sm_80,\n")
+    assert maker.fixes_of(file) == {
+        ("a", "sm_80"): "`TL_A=True`",
+        ("b", "sm_90"): "0.1.11",
+        ("c", "sm_80"): "nothing",
+    }
