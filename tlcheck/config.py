@@ -36,6 +36,7 @@ class Config:
     acceptance: Path | None = None  # the file of accepted findings; None if there is none
     golden: str = "golden"  # the folder of approved goldens, from the project's
     golden_checkpoints: tuple[str, ...] = (Checkpoint.LOWER_TILE_OP,)  # those whose TIR goldens hold
+    golden_cost: bool = False  # whether they hold what the kernel costs too
     execute: bool | None = None  # whether kernels are executed on the CPU; None: as the command does by itself
     blocks: int = 4  # that are executed at most
     seeds: int = 2  # sets of inputs
@@ -111,6 +112,7 @@ def _config(file: Path, table: Any) -> Config:
         acceptance=_acceptance(file, table),
         golden=_string(file, table, "golden", Config.golden),
         golden_checkpoints=_checkpoints(file, table),
+        golden_cost=_flag(file, table, "golden_cost") or False,
         execute=_flag(file, table, "execute"),
         blocks=_count(file, table, "blocks", Config.blocks),
         seeds=_count(file, table, "seeds", Config.seeds),

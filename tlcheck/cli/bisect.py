@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
-from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments, on_own_inputs
+from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.lowered import lowered, show_traces, working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
@@ -38,6 +38,7 @@ from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.checking import checking, with_inputs
 from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.own_inputs import on_own_inputs
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, unlowered
 
 _CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tlcheck.cache.store import open_cache
-from tlcheck.cli.execution import ExecutionOptions, on_own_inputs
+from tlcheck.cli.execution import ExecutionOptions
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, count, read
@@ -32,6 +32,7 @@ from tlcheck.report.outputs import outputs
 from tlcheck.report.shared import put
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import saved, with_inputs
+from tlcheck.verdicts.own_inputs import on_own_inputs
 from tlcheck.verdicts.results import read_snapshot
 
 FORMATS = ("text", "json", "html")

@@ -15,11 +15,16 @@ from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.golden.comparison import GoldenComparison, compare_goldens, focused, grouped
+from tlcheck.golden.costs import REQUEST
 from tlcheck.golden.diff_sides import of_path, of_snapshot
 from tlcheck.golden.entry import Golden
+from tlcheck.golden.recording import with_cost
+from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.scripts import Scripts
 from tlcheck.report.console import console
 from tlcheck.report.golden_text import write_groups_and_notes
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.checking import with_inputs
 from tlcheck.verdicts.results import read_snapshot
 
 
@@ -35,13 +40,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="CHECKPOINT",
         help="show the text there, or of all (default: lower-tile-op, or the first that differs)",
     )
+    parser.add_argument("--cost", action="store_true", help="what kernels cost too, counted by executing them")
     add_form_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     failures: list[str] = []
     lowering, scripts = read(LoweringOptions, args), scripts_of(args)
-    sides = [_side(side, lowering, scripts, failures) for side in (args.before, args.after)]
+    sides = [_side(side, lowering, scripts, failures, cost=args.cost) for side in (args.before, args.after)]
     pairs, notes = _paired(*sides)
     found = {name: _compared(name, *pair, args.at) for name, pair in pairs.items()}
     groups = grouped(found)
@@ -51,30 +57,39 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(found=bool(changed or notes), unchecked=bool(failures))
 
 
-def _side(text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str]) -> Mapping[str, Golden]:
+def _side(
+    text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str], *, cost: bool
+) -> Mapping[str, Golden]:
     """By the name of a run. Raises UsageError."""
     found = of_path(Path(text))
-    return dict(found if found is not None else _lowered(text, lowering, scripts, failures))
+    return dict(found if found is not None else _lowered(text, lowering, scripts, failures, cost=cost))
 
 
 def _lowered(
-    text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str]
+    text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str], *, cost: bool
 ) -> Iterator[tuple[str, Golden]]:
     project = one_project([text], lowering.for_kernel_files)
     chosen = project.selections
     if chosen[0].is_snapshot:
         snapshot = read_snapshot(chosen[0].path)
-        yield f"{snapshot.file}::{snapshot.case} {snapshot.target}", of_snapshot(snapshot)
+        done = of_saved(chosen[0].path, snapshot)
+        yield f"{snapshot.file}::{snapshot.case} {snapshot.target}", _golden_of(done, snapshot, cost=cost)
         return
     remarks: list[str] = []
-    for done in lowered(chosen, lowering.settings(project.config, scripts), remarks):
+    settings = lowering.settings(project.config, scripts)
+    for done in lowered(chosen, with_inputs(settings, REQUEST if cost else None), remarks):
         name = f"{done.run.case} {done.run.target}"
         if done.snapshot is not None:
-            yield name, of_snapshot(read_snapshot(done.snapshot))
+            yield name, _golden_of(done, read_snapshot(done.snapshot), cost=cost)
         elif done.failure is not None:
             failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
     for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
+
+
+def _golden_of(done: Lowered, snapshot: Snapshot, *, cost: bool) -> Golden:
+    golden = of_snapshot(snapshot)
+    return with_cost(golden, done, snapshot) if cost else golden
 
 
 def _paired(

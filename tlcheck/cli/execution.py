@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 from tlcheck.cli.parser import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.budget import Budget, parsed
-from tlcheck.lower.runs import Lowered
-from tlcheck.reasons import INPUTS
-from tlcheck.snapshot.ir import Snapshot
 
 
 def add_quick_argument(parser: argparse._ActionsContainer) -> None:
@@ -92,28 +88,6 @@ class ExecutionOptions:
         except ValueError as error:
             place = "--budget" if self.budget else config.place("budget") or "budget"
             raise UsageError(f"{place}: {error}") from error
-
-
-def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
-    """The request on the inputs that the case declares, or that the snapshot has with it, if any.
-
-    Raises UsageError, and Stopped where these raise.
-    """
-    if done.inputs is None:
-        from tlcheck.verdicts.judging import with_inputs_of  # as below
-
-        return with_inputs_of(request, snapshot)
-    failure = done.inputs.failure
-    if failure is not None:
-        message = f"{failure.phase}: {failure.message}"
-        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message, INPUTS)
-    assert done.inputs.given is not None
-    try:
-        from tlcheck.verdicts.judging import with_given  # which imports all that proves and executes
-
-        return with_given(request, snapshot, done.inputs.given)
-    except UsageError as error:
-        raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error
 
 
 def _blocks(text: str) -> int:

@@ -14,11 +14,13 @@ from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_argumen
 from tlcheck.cli.parser import read
 from tlcheck.cli.projects import ProjectCases, one_project
 from tlcheck.config import read_config
+from tlcheck.golden.costs import REQUEST
 from tlcheck.golden.recording import Project, Recorded, project_of, recorded, saved
 from tlcheck.golden.states import GoldenScope
 from tlcheck.lower.selection import parse
 from tlcheck.lower.session import Settings
 from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.checking import with_inputs
 from tlcheck.verdicts.judge import Judge, Policy
 
 
@@ -78,8 +80,10 @@ def golden_cases(args: argparse.Namespace) -> GoldenCases:
     """From `add_lowering`. Raises UsageError."""
     lowering = read(LoweringOptions, args)
     selected = one_project(args.cases, lowering.for_kernel_files)
-    settings, words = lowering.settings(selected.config), (*args.cases, *lowering.words)
-    return GoldenCases(tuple(args.cases), selected, settings, project_of(selected.config), words)
+    settings, project = lowering.settings(selected.config), project_of(selected.config)
+    if project.cost:
+        settings = with_inputs(settings, REQUEST)
+    return GoldenCases(tuple(args.cases), selected, settings, project, (*args.cases, *lowering.words))
 
 
 def this_project() -> Project:

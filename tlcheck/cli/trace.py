@@ -11,7 +11,7 @@ from itertools import chain
 from math import prod
 from pathlib import Path
 
-from tlcheck.cli.execution import ExecutionOptions, block, on_own_inputs
+from tlcheck.cli.execution import ExecutionOptions, block
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, count, read
@@ -40,6 +40,7 @@ from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.checking import saved, with_inputs
 from tlcheck.verdicts.origins import origin_in_words
+from tlcheck.verdicts.own_inputs import on_own_inputs
 from tlcheck.verdicts.results import read_snapshot
 
 _ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")

@@ -73,11 +73,11 @@ def _grouped(cost: KernelCost) -> Mapping[tuple[str, str, str], SiteCost]:
     for site in cost.sites:
         if site.space in ("global", "shared"):
             key = site.space, site.operation, site.buffer
-            found[key] = _joined(found[key], site) if key in found else site
+            found[key] = joined(found[key], site) if key in found else site
     return found
 
 
-def _joined(one: SiteCost, other: SiteCost) -> SiteCost:
+def joined(one: SiteCost, other: SiteCost) -> SiteCost:
     larger = one if one.share >= other.share else other
     sums = {name: getattr(one, name) + getattr(other, name) for name in _SUMMED}
     values = {f.name: getattr(larger, f.name) for f in fields(SiteCost)} | sums

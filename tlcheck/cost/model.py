@@ -44,6 +44,18 @@ class SiteCost:
     advice: str = ""
 
     @property
+    def access(self) -> str:
+        """In words: `read s (shared: load, 4 bytes a thread)`."""
+        width = f", {self.width} bytes a thread" if self.width else ""
+        if self.space == "barrier":
+            return self.instruction
+        if self.space == "arithmetic":
+            return f"{self.instruction} arithmetic"
+        if self.space == "tensor cores":
+            return f"{self.instruction} into {self.buffer}"
+        return f"{self.operation} {self.buffer} ({self.space}: {self.instruction}{width})"
+
+    @property
     def sectors_per_request(self) -> float:
         """Of global memory."""
         return self.sectors / self.requests if self.requests else 0.0

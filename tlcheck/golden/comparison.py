@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from tlcheck.cost.model import KernelCost
 from tlcheck.facts import Change, Facts, changes, from_json
-from tlcheck.golden.entry import FACTS, Golden
+from tlcheck.golden.costs import cost_changes, read_cost
+from tlcheck.golden.entry import COST, FACTS, Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row, TextDiff, compare_texts
 from tlcheck.snapshot.checkpoint import BEFORE_LOWERING, Checkpoint
@@ -96,9 +98,11 @@ def compare_goldens(before: Golden, after: Golden) -> GoldenComparison:
     diffs = {name: compare_texts(a.lines, b.lines) for name, (a, b) in parsed.items()}
     renamed = {old: new for diff in reversed(diffs.values()) for old, new in diff.renamed.items()}
     one, other = _facts(before, renamed), _facts(after, {})
+    old, new = _cost(before, renamed), _cost(after, {})
+    changed = () if one is None or other is None else changes(one, other)
     return GoldenComparison(
         tuple(header),
-        () if one is None or other is None else changes(one, other),
+        (*changed, *(() if old is None or new is None else cost_changes(old, new))),
         {name: diff for name, diff in diffs.items() if diff.verdict != SAME},
         (*_missing(ours, theirs, "no longer recorded"), *_missing(theirs, ours, "recorded only now")),
     )
@@ -118,6 +122,11 @@ def _facts(golden: Golden, renamed: Mapping[str, str]) -> Facts | None:
         return from_json(_with_names(json.loads(text), renamed))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{FACTS} cannot be read: {error}") from error
+
+
+def _cost(golden: Golden, renamed: Mapping[str, str]) -> KernelCost | str | None:
+    text = golden.parts.get(COST)
+    return None if text is None else read_cost(text, renamed)
 
 
 def _with_names(data: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tlcheck.errors import UsageError
-from tlcheck.golden.entry import TEXT_SUFFIX, Golden, placed
+from tlcheck.golden.entry import COST, FACTS, TEXT_SUFFIX, Golden, placed
 from tlcheck.golden.recording import golden_of
 from tlcheck.golden.store import GoldenStore
 from tlcheck.golden.text_document import LAYOUT
@@ -47,7 +47,7 @@ def _golden(path: Path) -> Mapping[str, Golden]:
         raise UsageError(f"{path}: goldens are called NAME.ARCH.CHECKPOINT{TEXT_SUFFIX}")
     prefix = path.name.removesuffix(place[1])
     parts = {file.name.removeprefix(prefix): file for file in path.parent.iterdir() if file.name.startswith(prefix)}
-    texts = {name: f.read_text(encoding="utf-8") for name, f in parts.items() if name in (place[1], "facts.json")}
+    texts = {name: f.read_text(encoding="utf-8") for name, f in parts.items() if name in (place[1], FACTS, COST)}
     if place[1] not in texts:
         raise UsageError(f"{path}: no such file")
     return {f"{place[0].name} {place[0].target}": Golden(texts)}

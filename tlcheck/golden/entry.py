@@ -13,6 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.targets.lookup import TARGETS
 
 FACTS = "facts.json"
+COST = "cost.json"
 TEXT_SUFFIX = ".tir"
 PENDING_SUFFIX = ".new"
 _ARCHS = "|".join(TARGETS)
@@ -43,7 +44,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Golden:
-    """parts: `lower-tile-op.tir`, `facts.json`, ... -> text."""
+    """parts: `lower-tile-op.tir`, `facts.json`, `cost.json`, ... -> text."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from tlcheck.config import Config
 from tlcheck.facts import to_json
 from tlcheck.facts.extract import facts_of
-from tlcheck.golden.entry import FACTS, TEXT_SUFFIX, Golden, Key, key_of
+from tlcheck.golden.costs import cost_text
+from tlcheck.golden.entry import COST, FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending
 from tlcheck.lower.runs import Lowered, of_saved
@@ -22,16 +23,19 @@ from tlcheck.worker.protocol import Failure
 
 @dataclass(frozen=True)
 class Project:
-    """Where goldens are kept, and which checkpoints. root: what their kernel files' paths are relative to."""
+    """Where goldens are kept, and of what. root: what their kernel files' paths are relative to. cost: whether they
+    hold what kernels cost.
+    """
 
     root: Path
     folder: Path
     checkpoints: tuple[str, ...]
+    cost: bool = False
 
 
 def project_of(config: Config) -> Project:
     root = config.file.parent if config.file is not None else Path.cwd()
-    return Project(root, root / config.golden, config.golden_checkpoints)
+    return Project(root, root / config.golden, config.golden_checkpoints, config.golden_cost)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def _of_snapshot(lowered: Lowered, key: Key, snapshot: Snapshot, project: Projec
     if not golden.texts():
         wanted = ", ".join(project.checkpoints)
         return Recorded(lowered, key, failure=Failure("check", "lower", f"the kernel did not come to {wanted}"))
+    if project.cost:
+        golden = with_cost(golden, lowered, snapshot)
     return Recorded(lowered, key, golden, snapshot)
 
 
@@ -88,6 +94,11 @@ def golden_of(snapshot: Snapshot, checkpoints: Sequence[str]) -> Golden:
     """The normal form at those of `checkpoints` that the kernel came to, and its facts."""
     parts = {f"{c}{TEXT_SUFFIX}": normal_text(snapshot, c) for c in checkpoints if c in snapshot.checkpoints}
     return Golden({**parts, FACTS: _facts_text(to_json(facts_of(snapshot)))} if parts else {})
+
+
+def with_cost(golden: Golden, lowered: Lowered, snapshot: Snapshot) -> Golden:
+    """The golden with what the kernel costs."""
+    return Golden({**golden.parts, COST: cost_text(lowered, snapshot)})
 
 
 def _facts_text(facts: Mapping[str, object]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tlcheck import exits
 from tlcheck.golden.comparison import GoldenComparison, compare_goldens
-from tlcheck.golden.entry import Key
+from tlcheck.golden.entry import COST, Key
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.store import Contents
 
@@ -58,6 +58,10 @@ def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] 
         comparison = compare_goldens(contents.goldens[key], recorded.golden)
     except ValueError as error:  # approved, but by a tlcheck whose facts are unlike those of this one
         return State(key, UNUSABLE, f"corrupt: {error}; update and review it")
+    kept = [COST in golden.parts for golden in (contents.goldens[key], recorded.golden)]
+    if kept[0] != kept[1]:
+        words = f"cost: {'recorded only now' if kept[1] else 'no longer recorded'}"
+        comparison = replace(comparison, missing=(*comparison.missing, words))
     return State(key, SAME if comparison.is_same else CHANGED, comparison=comparison)
 
 

@@ -12,7 +12,6 @@ from tlcheck.page.html import document
 from tlcheck.page.model import BAD, GOOD
 from tlcheck.page.pack import embedded
 from tlcheck.report.cost_text import (
-    access_in_words,
     compiled_in_words,
     counts_in_words,
     scope_in_words,
@@ -68,7 +67,7 @@ def _row(number: int, text: str, sites: Sequence[SiteCost]) -> dict[str, Any]:
         "share": round(sum(site.share for site in sites), 4),
         "sites": [
             {
-                "access": access_in_words(site),
+                "access": site.access,
                 "counts": counts_in_words(site),
                 "share": site.share,
                 "limit": site.limit,

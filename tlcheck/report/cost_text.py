@@ -107,25 +107,13 @@ def _table(sites: tuple[SiteCost, ...]) -> Table:
             str(site.line or "?"),
             str(site.tir_line or "?"),
             f"{site.share:.1%}" if site.share else "",
-            access_in_words(site),
+            site.access,
             short(site.requests),
             counts_in_words(site),
             f"{site.useful / site.moved:.0%}" if site.moved and site.space == "global" else "",
             site.limit,
         )
     return table
-
-
-def access_in_words(site: SiteCost) -> str:
-    """`read s (shared: load, 4 bytes a thread)`."""
-    width = f", {site.width} bytes a thread" if site.width else ""
-    if site.space == "barrier":
-        return site.instruction
-    if site.space == "arithmetic":
-        return f"{site.instruction} arithmetic"
-    if site.space == "tensor cores":
-        return f"{site.instruction} into {site.buffer}"
-    return f"{site.operation} {site.buffer} ({site.space}: {site.instruction}{width})"
 
 
 def counts_in_words(site: SiteCost) -> str:
