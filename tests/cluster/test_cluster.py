@@ -247,6 +247,36 @@ def test_ctrl_c_leaves_no_job_behind(start: Start, port: int, folder: Path) -> N
     wait_for(lambda: not any(is_worker(pid) for pid in at_work) and not workers(node.pid))
 
 
+SUMS = """import tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def sums():
+    @T.prim_func
+    def main(A: T.Tensor((64, 8), "float16"), O: T.Tensor((64,), "float16"), X: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=64) as _:
+            tx = T.get_thread_binding()
+            X[tx] = A[tx, 0] + T.float16(1)
+            O[tx] = T.float16(0)
+            for k in T.vectorized(8):
+                O[tx] = O[tx] + A[tx, k]
+    return main
+"""
+
+
+def test_nodes_try_what_a_reduction_tries(start: Start, port: int, folder: Path) -> None:
+    (folder / "kernels" / "sums.py").write_text(SUMS)
+    command = ("reduce", "kernels/sums.py::sums", "--toolchain", OLD, "--arch", "sm_80", "--no-cache", "-q")
+    alone, told = run(folder, *command)
+    assert b"T.vectorized" in alone, told
+    assert b"X" not in alone.split(b"import tilelang\n")[1]
+    start(head=True)
+    nodes = [start(), start()]
+    started = working(folder, nodes, *command, "--cluster", address(port))
+    out, err = started.communicate(timeout=WAIT)
+    assert out == alone, err.decode()
+
+
 def test_what_does_not_travel_is_one_line(start: Start, port: int, folder: Path, tmp_path: Path) -> None:
     start(head=True)
     (tmp_path / "outside.py").write_text(HEADER)

@@ -41,7 +41,8 @@ class InputTensor:
             return f"torch.zeros({shape}, dtype={dtype}, device={device})"
         end = prod(self.shape)
         number = f"torch.arange({f'{self.first}, {self.first + end}' if self.first else end}, device={device})"
-        return f"({self.content.replace('n', number, 1)}).reshape({shape}).to({dtype})"
+        reshaped = f".reshape({shape})" if len(self.shape) > 1 else ""
+        return f"({self.content.replace('n', number, 1)}){reshaped}.to({dtype})"
 
 
 @dataclass(frozen=True)

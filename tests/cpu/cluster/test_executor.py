@@ -69,7 +69,7 @@ def ended(result: object) -> Future[Any]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_recipe", lambda worker: release_recipe(NEW))
+    monkeypatch.setattr(executors, "recipe_of", lambda worker: release_recipe(NEW))
     monkeypatch.setattr(executors, "_PAUSE", 0.0)
     monkeypatch.setattr(executors, "_LOOK", 0.0)
     monkeypatch.setattr(executors, "_TICK", 0.01)

@@ -18,7 +18,7 @@ from tlcheck.cluster.paths import MachinePaths
 from tlcheck.execute.request import GivenInputs
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import release_recipe
-from tlcheck.worker.jobs import InputsJob, Job, output_of
+from tlcheck.worker.jobs import InputsJob, Job, LowerJob, output_of
 from tlcheck.worker.protocol import Answer, Failure
 
 NEW = "0.1.15"
@@ -102,6 +102,19 @@ def test_small_inputs_travel(node: Node, monkeypatch: pytest.MonkeyPatch) -> Non
     will_make(monkeypatch, b"small")
     (written,) = node.do(ORDER).outputs
     assert judged(node, Arrays(written)).startswith(b"5 of")
+
+
+def test_a_kernel_file_travels_with_its_order(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def answers(_: Worker, jobs: Sequence[Job]) -> list[Answer]:
+        read.extend(Path(job.file).read_text() for job in jobs)
+        return [Answer({}, None, 0.0, 0.0, "") for _ in jobs]
+
+    monkeypatch.setattr(Worker, "answers", answers)
+    job = LowerJob("/tmp/tlcheck-x/kernel.py", "k", output="/tmp/tlcheck-x/0.snapshot.json")
+    node.do(Order((job,), release_recipe(NEW), fork=True, text="a kernel"))
+    assert read == ["a kernel"]
 
 
 def test_a_failure_names_the_places_of_who_asks(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
