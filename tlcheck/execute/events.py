@@ -207,6 +207,12 @@ class Observer:
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""
 
+    def tensor_fence(self, mask: Mask, after: bool) -> None:
+        """tcgen05.fence by active threads. after: ::after_thread_sync, not ::before_thread_sync."""
+
+    def products_finished(self, key: object, mask: Mask, at: Array) -> None:
+        """Products of active threads that were committed to a barrier of the worlds `at`, (worlds,), are complete."""
+
     # ---- a source kernel
 
     def tile_accessed(

@@ -39,7 +39,7 @@ class AccessedCells:
     @cached_property
     def row(self) -> Array:
         """The warp of each among those of all worlds."""
-        return self.world * self.warps + self.warp % self.warps
+        return np.asarray(self.world * self.warps + self.warp % self.warps)
 
     @cached_property
     def cluster(self) -> Array:

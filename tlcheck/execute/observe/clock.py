@@ -12,6 +12,12 @@ begins the warp's next epoch, which is EPOCH times long: threads of one warp are
 `fenced[world, warp, other]` is the time of another warp up to which the async proxy sees its writes, for whoever
 follows this warp. fence.proxy.async sets it (PTX ISA 8.2.3.1, "Proxies"); then it travels as clocks do. A fence moves
 its warp's time on by one, within the epoch.
+
+Accesses of tensor memory are ordered by a synchronization of threads only with tcgen05.fence::before_thread_sync before
+it and ::after_thread_sync after it (PTX 9.7.16.6.4). `handed[world, warp, other]` is the time of another warp up to
+which its accesses are, for whoever follows this warp; `tensor` the same for what this warp does after its last fence.
+Whoever waits for an mbarrier that a tcgen05.commit completes needs neither: the products are complete (CUTLASS has no
+fence there, although the manual shows one).
 """
 
 from __future__ import annotations
@@ -75,11 +81,11 @@ class VectorClock(Observer):
         self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
         self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(len(watched), self.warps)
         self.clocks[worlds[:, None], np.arange(self.warps), self._own] = EPOCH
-        self.fenced = np.zeros((len(watched), self.warps, self.rows), np.int32)
+        self.fenced, self.handed, self.tensor = np.zeros((3, len(watched), self.warps, self.rows), np.int32)
         self.overtaken: set[int] = set()
         self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
-        self._released: dict[object, tuple[Array, Array]] = {}  # clocks and fences of those who have arrived
-        self._published: dict[object, tuple[Array, Array]] = {}  # the same, as of the end of the last phase
+        self._released: dict[object, tuple[Array, ...]] = {}  # clocks and fences of those who have arrived
+        self._published: dict[object, tuple[Array, ...]] = {}  # the same, as of the end of the last phase
         self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps, and their times
 
     # ---- events
@@ -88,7 +94,8 @@ class VectorClock(Observer):
         """All warps with active threads have met, in each world."""
         for world, warps in self._warps_of(mask):
             self.clocks[world, warps] = self.clocks[world, warps].max(axis=0)
-            self.fenced[world, warps] = self.fenced[world, warps].max(axis=0)
+            for known in (self.fenced, self.handed):
+                known[world, warps] = known[world, warps].max(axis=0)
             self._next_epoch(world, warps)
 
     def warp_barrier(self, mask: Mask) -> None:
@@ -98,11 +105,11 @@ class VectorClock(Observer):
 
     def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have arrived at a barrier: they release what they know. at: see `Observer.arrived`."""
-        clocks, fenced = self._released.setdefault(key, self._nothing())
+        released = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
             there = world if at is None else int(at[world])
-            clocks[there] = np.maximum(clocks[there], self.clocks[world, warps].max(axis=0))
-            fenced[there] = np.maximum(fenced[there], self.fenced[world, warps].max(axis=0))
+            for told, known in zip(released, self._carried, strict=False):
+                told[there] = np.maximum(told[there], known[world, warps].max(axis=0))
             self._next_epoch(world, warps)
 
     def fences_released(self, key: object, mask: Mask, at: Array | None = None) -> None:
@@ -114,9 +121,11 @@ class VectorClock(Observer):
 
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world: what was released goes to those who wait from now on."""
-        clocks, fenced = self._published.setdefault(key, self._nothing())
+        published = self._published.setdefault(key, self._nothing())
         released = self._released.setdefault(key, self._nothing())
-        clocks[world], fenced[world] = released[0][world], released[1][world]
+        for told, known in zip(published, released, strict=True):
+            told[world] = known[world]
+        clocks = published[0]
         for warps, times in self._waited.pop((key, world), ()):
             if (clocks[world, self._own[world, warps]] < times).all():
                 self.overtaken.add(int(warps[0]))
@@ -126,11 +135,11 @@ class VectorClock(Observer):
 
     def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have waited for a barrier: they know what its last phase has published. at: as for `arrived`."""
-        clocks, fenced = self._published.setdefault(key, self._nothing())
+        published = self._published.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
             there = world if at is None else int(at[world])
-            self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[there])
-            self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[there])
+            for known, told in zip((*self._carried, self.tensor), published, strict=True):
+                known[world, warps] = np.maximum(known[world, warps], told[there])
 
     def phase_waited(self, key: object, mask: Mask) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity.
@@ -147,6 +156,22 @@ class VectorClock(Observer):
             self.fenced[world, warps] = self.clocks[world, warps][:, : self.rows]
             own = self.own_of(world, warps)
             self.clocks[world, warps, self._own[world, warps]] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
+
+    def tensor_fence(self, mask: Mask, after: bool) -> None:
+        """tcgen05.fence by active threads: before a synchronization of threads, or after one."""
+        for world, warps in self._warps_of(mask):
+            if after:
+                self.tensor[world, warps] = np.maximum(self.tensor[world, warps], self.handed[world, warps])
+            else:
+                self.handed[world, warps] = np.maximum(self.handed[world, warps], self.tensor[world, warps])
+                self.handed[world, warps, self._own[world, warps]] = self.own_of(world, warps)
+
+    def products_finished(self, key: object, mask: Mask, at: Array) -> None:
+        """A tcgen05.commit of active threads arrives at a barrier of the worlds `at`: its products are complete."""
+        finished = self._released.setdefault(key, self._nothing())[-1]
+        for world, warps in self._warps_of(mask):
+            own, there = self._own[world, warps], int(at[world])
+            finished[there, own] = np.maximum(finished[there, own], self.own_of(world, warps))
 
     # ---- what agents know
 
@@ -165,6 +190,12 @@ class VectorClock(Observer):
     def fenced_of(self, cells: AccessedCells, warp: Array) -> Array:
         """The time of a warp up to which fences before each access cover its writes."""
         return np.asarray(self.fenced.reshape(-1).take(cells.row * self.rows + warp))
+
+    def tensor_of_warps(self, cells: AccessedCells) -> Array:
+        """The times of all warps up to which fences order accesses of tensor memory before each, (rows, cells)."""
+        found = self.tensor.reshape(-1, self.rows)[cells.row].T.copy()
+        found[cells.warp, np.arange(len(cells.warp))] = PENDING  # its own come in their order
+        return np.asarray(found)
 
     def agent(self, key: object, world: int | Array) -> Array:
         """The number of an mbarrier of a world among the agents."""
@@ -203,10 +234,11 @@ class VectorClock(Observer):
         """Every array of times."""
         worlds, agents = np.arange(len(self.watched)) * self.agents, np.arange(self.agents)
         yield Times(self.clocks, worlds[:, None, None], agents)
-        yield Times(self.fenced, worlds[:, None, None], agents[: self.warps])
-        for clocks, fenced in (*self._published.values(), *self._released.values()):
+        for known in (self.fenced, self.handed, self.tensor):
+            yield Times(known, worlds[:, None, None], agents[: self.warps])
+        for clocks, *fences in (*self._published.values(), *self._released.values()):
             yield Times(clocks, worlds[:, None], agents)
-            yield Times(fenced, worlds[:, None], agents[: self.warps])
+            yield from (Times(told, worlds[:, None], agents[: self.warps]) for told in fences)
         for (_, world), waiting in self._waited.items():
             yield from (Times(times, worlds[world], warps) for warps, times in waiting)
 
@@ -227,6 +259,11 @@ class VectorClock(Observer):
     def _next_epoch(self, world: int, warps: Array) -> None:
         self.clocks[world, warps, self._own[world, warps]] = (self.own_of(world, warps) // EPOCH + 1) * EPOCH
 
-    def _nothing(self) -> tuple[Array, Array]:
+    @property
+    def _carried(self) -> tuple[Array, Array, Array]:
+        """What travels with a synchronization of threads."""
+        return self.clocks, self.fenced, self.handed
+
+    def _nothing(self) -> tuple[Array, ...]:
         worlds = len(self.watched)
-        return np.zeros((worlds, self.agents), np.int32), np.zeros((worlds, self.rows), np.int32)
+        return tuple([np.zeros((worlds, of), np.int32) for of in (self.agents, self.rows, self.rows, self.rows)])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,6 +208,8 @@ class Glance(HappensBefore):
         for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
             wrong = unordered.any(axis=0) & ~(own & (last is writes))
             access.shadow.suspect(cells.cell[wrong])
+        for _, unfenced in access.shadow.without_fences(kind, cells, self) if access.tensor else ():
+            access.shadow.suspect(cells.cell[unfenced.any(axis=0)])
         if proxy == "async":
             self._check_fence(access)
         if kind == "write":
@@ -219,7 +222,10 @@ class Glance(HappensBefore):
 
     def _check(self, kind: str, access: UnitAccess, now: Array) -> None:
         """Suspect units in which an access of a kind is not ordered after those that it conflicts with."""
-        for _, unordered in access.shadow.unordered(kind, access.cells, now, self):
+        found = [access.shadow.unordered(kind, access.cells, now, self)]
+        if access.tensor:
+            found.append(access.shadow.without_fences(kind, access.cells, self))
+        for _, unordered in chain.from_iterable(found):
             access.shadow.suspect(access.cells.cell[unordered.any(axis=0)])
 
     def _check_fence(self, access: UnitAccess) -> None:
@@ -263,6 +269,10 @@ class Glance(HappensBefore):
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""
         self._synchronize("fence", None, mask, super().proxy_fence, mask)
+
+    def tensor_fence(self, mask: Mask, after: bool) -> None:
+        """tcgen05.fence by active threads."""
+        self._synchronize("tensor fence", after, mask, super().tensor_fence, mask, after)
 
     # ---- what recurs, see `recurrence.Clocks`
 

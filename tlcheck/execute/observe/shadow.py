@@ -157,6 +157,23 @@ class Shadow:
             if last is not None and wrong is not None:
                 yield last, wrong
 
+    def without_fences(
+        self, kind: str, cells: AccessedCells, clock: VectorClock
+    ) -> Iterator[tuple[LastAccesses, Mask]]:
+        """Of tensor memory, the last accesses that no fences order before an access of a kind: (1 or warps, cells)."""
+        known = clock.tensor_of_warps(cells)
+        for other in CONFLICTS[kind]:
+            last = self.writes if other == "write" else self.others.get(other)
+            if last is None:
+                continue
+            times, until = last.time[:, cells.cell], known
+            if isinstance(last, LastWrites):
+                agent = last.agent.take(cells.cell, axis=1).astype(np.intp)
+                until = np.take_along_axis(known, agent, 0)  # nobody but warps writes tensor memory
+            wrong = (times > until) & (times != PENDING)
+            if wrong.any():
+                yield last, np.asarray(wrong)
+
     def land(self, cells: AccessedCells, now: Array) -> None:
         """The copies that these threads had begun are over."""
         for last in (self.writes, *self.others.values()):

@@ -84,6 +84,7 @@ class UnitAccess:
 
     doubled: several threads access one cell, also in different iterations of a loop. digests: of what each world
     accesses, those included that are not watched; 0 for nothing. version: the division into units that this is for.
+    tensor: whether it is to tensor memory.
     """
 
     shadow: UnitShadow
@@ -91,6 +92,7 @@ class UnitAccess:
     doubled: bool
     digests: tuple[int, ...]
     version: int
+    tensor: bool = False
 
 
 class Units:
@@ -172,7 +174,7 @@ class Units:
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)
         doubled = not whole and _is_shared_by_threads(cell * worlds + rows % worlds, lanes)
         cells = AccessedCells(where, world, thread.astype(np.int16), warp, self._warps, shadow.size)
-        return UnitAccess(shadow, cells, doubled, digests, shadow.version)
+        return UnitAccess(shadow, cells, doubled, digests, shadow.version, bool(place.lanes))
 
     def _shadow(self, root: int, memory: Cells) -> UnitShadow:
         if root not in self.shadows:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _COPY = "a wait for the copy"
 _WRITES = "a wait for what the copy writes (without .read)"
+_FENCES = "tcgen05.fence::before_thread_sync and ::after_thread_sync"
 _PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
 
 
@@ -262,6 +263,8 @@ class Watch(HappensBefore):
         benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
         """
         cells, kind = access.cells, self._events[access.event].kind
+        if access.place.lanes:
+            self._check_tensor_fences(access, kind)
         for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
             is_write = last is access.shadow.writes
             for row, wrong in enumerate(unordered):
@@ -296,6 +299,13 @@ class Watch(HappensBefore):
         by, before = (cells.world[at], cells.thread[at]), (world, thread)
         found[known] = releases.over((by[0][known], by[1][known]), (before[0][known], before[1][known]), tick[known])
         return found
+
+    def _check_tensor_fences(self, access: _Checked, kind: str) -> None:
+        """Report accesses of tensor memory that threads are synchronized for, and that no tcgen05.fence orders."""
+        for last, wrong in access.shadow.without_fences(kind, access.cells, self):
+            for row, cells in enumerate(wrong):
+                if cells.any():
+                    self._report_after(access, last, row, int(cells.argmax()), _FENCES)
 
     def _world_of(self, last: LastAccesses, row: int, cells: AccessedCells, at: Array) -> Array:
         """The worlds that made the last accesses in a row to some of an access's cells."""

@@ -291,6 +291,7 @@ def _landing(
             worlds = np.array([world for world, other in goals if other == number])
             by = issuer_in(worlds, warp.thread, warp.lane.shape)
             for at in there:
+                which.barriers.observers.products_finished((which.barriers.name, number), by.lane, at)
                 which.barriers.observers.arrived((which.barriers.name, number), by.lane, at)
         for world, number in goals:
             for at in there:

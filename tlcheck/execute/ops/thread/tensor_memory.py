@@ -263,8 +263,14 @@ def deallocate(e: Expr, program: KernelProgram) -> Run:
 
 @call("tcgen05_before_thread_sync", "tcgen05_after_thread_sync")
 def fence(e: Expr, program: KernelProgram) -> Run:
-    """tcgen05.fence: what is ordered by the synchronization of threads after or before it. Not looked at."""
-    return lambda frame: 0
+    """tcgen05.fence: what is ordered by the synchronization of threads after or before it (PTX 9.7.16.11)."""
+    after = e.value == "tcgen05_after_thread_sync"
+
+    def run(frame: Frame) -> Value:
+        program.observers.tensor_fence(frame.mask(), after)
+        return 0
+
+    return run
 
 
 def _kinds(program: KernelProgram) -> tuple[Kind, ...]:
