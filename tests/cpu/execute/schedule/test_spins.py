@@ -28,7 +28,7 @@ def until_set(flag: Expr, order: int) -> Stmt:
 
 
 def chain(acquire: int = ACQUIRE, release: int = RELEASE, last: int = BLOCKS) -> Execution:
-    """Each block adds its number to what the next one has written, which it waits for. last: blocks that do not wait."""
+    """Each block adds its number to what the next one wrote, which it waits for. last: blocks that do not wait."""
     kernel = Kernel(threads=1, blocks=BLOCKS)
     flags, sums = (kernel.tensor(name, "int32", (BLOCKS + 1,)) for name in ("F", "S"))
     here, following = kernel.bx, add(kernel.bx, number(1))
