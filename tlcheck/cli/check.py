@@ -28,6 +28,7 @@ from tlcheck.report.console import console
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.results import Result, exit_code
+from tlcheck.verdicts.rule_filter import rule_filter
 
 
 def add_arguments(parser: Parser) -> None:
@@ -39,6 +40,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--with-inputs", action="store_true", help="with --save: keep their inputs in them")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="what is undecided is an error too, and a warning")
+    parser.add_argument("--select", default="", metavar="LIST", help="only these rules count, such as TLR,TLO001")
+    parser.add_argument("--ignore", default="", metavar="LIST", help="these rules do not count")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     parser.add_argument(
         "--why",
@@ -68,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         with_inputs=args.with_inputs,
         with_page="html" in target.formats,
         why=args.why,
+        rules=rule_filter(args.select, args.ignore),
     )
     if args.watch:
         return watch(options, target)

@@ -23,6 +23,7 @@ from tlcheck.verdicts.acceptance import project_acceptances
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.rule_filter import EVERY_RULE, RuleFilter
 from tlcheck.verdicts.words import plural
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class CheckOptions:
 
     save: the folder that keeps the snapshots, if any does. with_inputs: with what they are executed on. with_page:
     whether a page is to be made. why: whether the neighbouring releases and the passes are looked at where a kernel is
-    wrong; None for where that takes little.
+    wrong; None for where that takes little. rules: that count.
     """
 
     cases: tuple[str, ...]
@@ -52,6 +53,7 @@ class CheckOptions:
     with_inputs: bool = False
     with_page: bool = False
     why: bool | None = None
+    rules: RuleFilter = EVERY_RULE
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ def checked(options: CheckOptions, interruption: Interruption) -> Checked:
     notes = [note for each in found for note in each.notes]
     passed_over = sum(each.passed_over for each in found)
     if not results:
+        keyword = options.lowering.keyword
+        if keyword is not None and passed_over:
+            raise UsageError(f"-k {keyword} leaves no kernel in {plural(passed_over, 'file')}")
         why = notes or (["one without the word tilelang is run where you name it"] if passed_over else [])
         raise UsageError("; ".join([f"no case to check in {plural(passed_over, 'file')}", *why]))
     notes += [f"{plural(passed_over, 'file')} without a case for these targets passed over"] if passed_over else []
@@ -84,7 +89,7 @@ def checked(options: CheckOptions, interruption: Interruption) -> Checked:
 def _checked(options: CheckOptions, project: ProjectCases, interruption: Interruption) -> Checked:
     """Check with the project's settings. Raises UsageError and NoDeviceError."""
     config, chosen = project.config, project.selections
-    accepted = project_acceptances(config)
+    accepted = replace(project_acceptances(config), rules=options.rules)
     settings = on_device(options.lowering.settings(config, options.scripts), chosen, options.lowering.arch)
     settings = settings.saying(options.execution.words)
     policy = Policy(accepted, options.excusing, options.execution.request(config))

@@ -6,14 +6,17 @@ import argparse
 import errno
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, cast
 
 from tlcheck import __version__
 from tlcheck.cli.interruption import end_code, ending
 from tlcheck.cli.parser import Parser
+from tlcheck.cli.usage import USAGES, Usage
 from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.exits import CLEAN, USAGE
 
@@ -40,12 +43,18 @@ COMMANDS = {
     "bisect": "find the releases that have a kernel wrong, or the pass that makes it so",
     "cache": "show or remove the results of earlier runs",
     "toolchain": "install, list, remove and locate TileLang releases",
+    "completion": "print the script with which bash or zsh completes commands and options",
     "doctor": "show what is installed, what works, and what to do about the rest",
 }
+
+_PLAIN = ("cache", "case", "completion", "new")  # print no colours
 
 # What the machine refuses, wherever that happens: also in the middle of a write.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+_NAMED = re.compile(r"([^=]+\.py)::([A-Za-z_]\w*)(?:@.*)?")
 
 
 class Command(Protocol):
@@ -94,13 +103,37 @@ def _run(argv: list[str]) -> int:
         raise UsageError("`tlcheck report golden` is called `tlcheck golden page` now")
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)} (`tlcheck --help` lists all)")
-    return _module(name).run(parser_of(name).command_line(argv[1:]))
+    _require_names(argv[1:])
+    args = parser_of(name).command_line(argv[1:])
+    _set_colours(getattr(args, "color", "auto"))
+    return _module(name).run(args)
+
+
+def _set_colours(wanted: str) -> None:
+    """Tell this process and those that it starts (https://no-color.org, https://force-color.org)."""
+    if wanted == "auto":
+        return
+    gone, said = ("NO_COLOR", "FORCE_COLOR") if wanted == "always" else ("FORCE_COLOR", "NO_COLOR")
+    os.environ.pop(gone, None)
+    os.environ[said] = "1"
+
+
+def _require_names(words: Sequence[str]) -> None:
+    """Raise UsageError for `FILE::NAME` with a name that the file has not: before the command's module is imported."""
+    ours = words[: words.index("--")] if "--" in words else words
+    for word in ours:
+        if (named := _NAMED.fullmatch(word)) and (file := Path(named[1])).is_file():
+            from tlcheck.lower.source_names import require_name
+
+            require_name(file, named[2])
 
 
 def parser_of(name: str) -> Parser:
     """Return the parser of a command, whose module is imported."""
-    parser = Parser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
+    parser = Parser(told=USAGES.get(name, Usage()), prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     _module(name).add_arguments(parser)
+    if name not in _PLAIN:
+        parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     return parser
 
 
@@ -116,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="tlcheck",
         usage="tlcheck [-h] [--version] COMMAND ...",
         description="Lower TileLang kernels with any release, prove their atomics, and execute them.",
-        epilog=f"commands:\n{lines}\n\n`tlcheck COMMAND --help` shows a command's options.",
+        epilog=f"commands:\n{lines}\n\n`tlcheck COMMAND -h` shows usual options and examples, `--help` all options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"tlcheck {__version__}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tlcheck.cli.parser import count, positive
 from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
+from tlcheck.lower.keyword import parse_keyword
 from tlcheck.lower.machines import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import parse_archs, parse_args, parse_pass_configs
@@ -19,7 +20,7 @@ from tlcheck.targets.lookup import USUAL
 if TYPE_CHECKING:
     from tlcheck.report.diff_text import DiffForm
 
-CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
+CASE_HELP = "FILE[::NAME][@TOOLCHAIN], FILE:LINE, a folder of kernel files, or a saved snapshot"
 _TIMEOUT = 300.0
 
 
@@ -54,6 +55,9 @@ def add_lowering_arguments(
             help="over the kernel's own, such as TL_DISABLE_WGMMA=True; may be repeated",
         )
     parser.add_argument(
+        "-k", dest="keyword", metavar="EXPR", help="only kernels, or tests, with such names: 'sparse and not fp8'"
+    )
+    parser.add_argument(
         "--timeout",
         type=positive,
         default=_TIMEOUT,
@@ -86,7 +90,7 @@ def add_lowering_arguments(
 class LoweringOptions:
     """What `add_lowering_arguments` adds; None where the user says nothing, and the project decides.
 
-    arch: a comma list. args, pass_configs: texts `NAME=VALUE`. cluster: its address.
+    arch: a comma list. keyword: an expression. args, pass_configs: texts `NAME=VALUE`. cluster: its address.
     """
 
     arch: str | None = None
@@ -101,6 +105,7 @@ class LoweringOptions:
     verbose: bool = False
     pythonpath: tuple[str, ...] = ()
     cluster: str | None = None
+    keyword: str | None = None
 
     @property
     def for_kernel_files(self) -> list[str]:
@@ -110,6 +115,7 @@ class LoweringOptions:
             ("--toolchain", self.toolchain),
             ("--arg", self.args),
             ("--pass-config", self.pass_configs),
+            ("-k", self.keyword),
         )
         return [name for name, value in named if value]
 
@@ -142,6 +148,7 @@ class LoweringOptions:
             cluster=self._cluster(live=scripts is not None and scripts.live),
             loudness=self.verbose - self.quiet,
             said=self._said(scripts),
+            keyword=parse_keyword(self.keyword) if self.keyword is not None else None,
         )
 
     def _said(self, scripts: Scripts | None) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tlcheck.cli.usage import Usage
 from tlcheck.errors import did_you_mean
 from tlcheck.exits import USAGE
 
@@ -22,9 +23,35 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, and what it cannot print: argparse itself passes over a full disk.
 
     runs_scripts: whether what stands after `--` is the command line of scripts.
+    told: its usual options and examples. `-h` shows these, `--help` everything.
     """
 
     runs_scripts = False
+
+    def __init__(self, *, told: Usage = Usage(), **settings: Any) -> None:  # noqa: B008  (immutable)
+        super().__init__(add_help=False, **settings)
+        self.told = told
+        if told.options:
+            self.add_argument("-h", action=ShortHelp, help="show the usual options and examples, and exit")
+        names = ("--help",) if told.options else ("-h", "--help")
+        self.add_argument(*names, action="help", help="show all options, and exit")
+
+    def format_help(self) -> str:
+        return super().format_help() + _examples(self.told)
+
+    def format_short_help(self) -> str:
+        """Return the usage, the usual options and examples."""
+        formatter = self._get_formatter()
+        positionals = [action for action in self._actions if not action.option_strings]
+        formatter.add_usage(" ".join(["%(prog)s [options]", *map(_in_usage, positionals)]), [], [])
+        formatter.add_text(self.description)
+        options = [action for action in self._actions if set(action.option_strings) & set(self.told.options)]
+        for heading, shown in (("arguments", positionals), ("usual options", options)):
+            formatter.start_section(heading)
+            formatter.add_arguments(shown)
+            formatter.end_section()
+        every = sum(bool(action.option_strings) for action in self._actions)
+        return formatter.format_help() + _examples(self.told) + f"\n`{self.prog} --help` shows all {every} options.\n"
 
     def command_line(self, argv: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments of a command; `script_args` holds those of scripts."""
@@ -40,6 +67,30 @@ class Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         (file or sys.stderr).write(message)
+
+
+class ShortHelp(argparse.Action):
+    """`-h`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        assert isinstance(parser, Parser)
+        parser._print_message(parser.format_short_help(), sys.stdout)
+        parser.exit()
+
+
+def _in_usage(action: argparse.Action) -> str:
+    """Return an argument without a dash as it stands in the usage."""
+    name = str(action.metavar or action.dest)
+    return {"*": f"[{name} ...]", "+": f"{name} [{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), name)
+
+
+def _examples(told: Usage) -> str:
+    """Return the lines of examples, each below what it does."""
+    lines = "".join(f"\n  # {text}\n  {command}\n" for command, text in told.examples)
+    return f"\nexamples:{lines}" if lines else ""
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:

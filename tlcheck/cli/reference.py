@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tlcheck.case import Case, Expect, Variant
 from tlcheck.cli.main import COMMANDS, parser_of
+from tlcheck.cli.parser import ShortHelp
 from tlcheck.signatures.table import FAMILIES
 
 _FIELD = re.compile(r"^(\w+): ", re.MULTILINE)
@@ -59,7 +60,7 @@ def _command(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
 
 def _left_out(action: argparse.Action) -> bool:
     """Whether an argument is told otherwise: actions have headings of their own, and all commands have help."""
-    return isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
+    return isinstance(action, (argparse._SubParsersAction, argparse._HelpAction, ShortHelp))
 
 
 def _spelled(action: argparse.Action) -> str:

@@ -40,7 +40,10 @@ def add_arguments(parser: Parser) -> None:
     add_lowering_arguments(parser, pass_configs=False, archs="auto, the arch of the device")
     add_device_arguments(parser)
     parser.add_argument(
-        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: execute as written and as lowered, without a GPU"
+        "--device",
+        choices=("gpu", "cpu"),
+        default="gpu",
+        help="cpu: as written and as lowered, without a GPU (default: gpu)",
     )
     parser.add_argument(
         "--as-written", action="store_true", help="with --device cpu: as written alone; T.print and breakpoint() work"

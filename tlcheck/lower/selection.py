@@ -1,19 +1,22 @@
 """What a user selects on the command line.
 
-CASE = `FILE[::NAME][@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved snapshot.
+CASE = `FILE[::NAME][@TOOLCHAIN]`, `FILE:LINE[@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved snapshot.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.lower.source_names import name_at
 from tlcheck.targets.lookup import target
 from tlcheck.worker.capture.pytests import is_test
 
 SNAPSHOT_SUFFIX = ".json"
+_LINE = re.compile(r"(.*\.py):(\d+)")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def parse(case: str) -> Selection:
     """One CASE argument. A path may hold an `@`, and a toolchain too: the path ends where something exists."""
     for at in (*(i for i, c in enumerate(case) if c == "@"), len(case)):
         path, _, name = case[:at].partition("::")
+        if (place := _LINE.fullmatch(path)) and not name and Path(place[1]).is_file():
+            path, name = place[1], name_at(Path(place[1]), int(place[2]))
         if path and Path(path).exists():
             return _checked(case, Selection(Path(path), name, case[at + 1 :]), at < len(case))
     raise UsageError(f"no such file or folder: {case.partition('::')[0] or repr(case)}")

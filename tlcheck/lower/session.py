@@ -17,12 +17,14 @@ from tlcheck.lower.cached import AnsweredJob, CachedExecutor, ToolchainWorker
 from tlcheck.lower.case_inputs import CaseInputs, InputsRequest
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.executor import LocalExecutor
+from tlcheck.lower.keyword import Keyword
 from tlcheck.lower.machines import JobExecutor, MachinePool
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import Toolchain, resolve
+from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, name_of, output_of
 from tlcheck.worker.protocol import PASS_CONFIG
 
@@ -37,7 +39,7 @@ class Settings:
     `LowerJob`. cache: whether results are kept. scripts: how files without cases are run; None where they are not.
     seeds: of the inputs to be made by cases that declare some. toolchain_from: the setting that names the toolchain, if
     one does. cluster: who lowers and judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at
-    the end how many kernels were lowered. said: see `Run`.
+    the end how many kernels were lowered. said: see `Run`. keyword: which kernels are wanted; all where None.
     """
 
     toolchain: str = "pinned"
@@ -57,6 +59,7 @@ class Settings:
     cluster: MachinePool | None = None
     loudness: int = 0
     said: tuple[str, ...] = ()
+    keyword: Keyword | None = None
 
     def saying(self, words: tuple[str, ...]) -> Settings:
         """With words that other commands about the kernels need as well."""
@@ -264,6 +267,8 @@ class _Lowering:
             job = CaptureJob(
                 run.file, output=str(output), every_pass=every_pass, pass_configs=configs, **self._common(arch)
             )
+            if self._settings.keyword is not None and is_test(selection.path):
+                how = replace(how, args=("-k", self._settings.keyword.text, *how.args))
             self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
 
     def _captured(self, script: Script, job: CaptureJob, done: AnsweredJob) -> Iterator[Lowered]:
@@ -271,6 +276,8 @@ class _Lowering:
         script = replace(script, run=replace(script.run, versions=done.versions))
         found = captured(job, done.answer, self._session.folder)
         results = script.results(found, kept=bool(done.snapshot))
+        if self._settings.keyword is not None and not is_test(Path(script.run.file)):  # pytest has chosen among tests
+            results = [each for each in results if not each.run.name or self._settings.keyword.holds(each.run.case)]
         self._runs += len(results)
         for result in results:
             self._watcher.done(result.run, known=done.known)
@@ -346,6 +353,8 @@ class _Lowering:
         for place, case in enumerate(found.cases):
             for number, target in enumerate(self._targets(case, bool(selection.name))):
                 if selection.only is not None and (case.name, target) not in selection.only:
+                    continue
+                if self._settings.keyword is not None and not self._settings.keyword.holds(f"{run.file}::{case.name}"):
                     continue
                 position = (*run.position, place, number)
                 own = case.expects, position, case.inputs, run.said, case.reference, run.variation, case.numbers

@@ -26,6 +26,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.verdicts.claim import Claim, Excuse, SourceLine
 from tlcheck.verdicts.expectations import within
 from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.rule_filter import EVERY_RULE, RuleFilter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,16 +56,17 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Acceptances:
-    """The entries of one file."""
+    """The entries of one file, and the rules that the command line leaves out."""
 
     folder: Path = Path()
     entries: tuple[Acceptance, ...] = ()
+    rules: RuleFilter = EVERY_RULE
 
     def settle(self, result: Result) -> Result:
         """Excuse the findings that are accepted, and say which comments have no effect."""
         ours = [entry for entry in self.entries if entry.concerns(result.run, self.folder)]
         reasons = {entry.id: entry.reason for entry in reversed(ours)}
-        settled = [_settled(claim, reasons) for claim in result.claims]
+        settled = [_settled(claim, reasons, self.rules) for claim in result.claims]
         notes = tuple(note for _, note in settled if note)
         return replace(result, claims=tuple(claim for claim, _ in settled), notes=result.notes + notes)
 
@@ -119,13 +121,13 @@ def _entry(place: str, entry: Any) -> Acceptance:
     return Acceptance(**entry)
 
 
-def _settled(claim: Claim, reasons: dict[str, str]) -> tuple[Claim, str]:
+def _settled(claim: Claim, reasons: dict[str, str], rules: RuleFilter) -> tuple[Claim, str]:
     """The claim, excused if its finding is accepted, and a note on a comment without effect."""
     if claim.finding is None or (claim.excuse is not None and claim.excuse.kind != "warning"):
         return claim, ""
     rule = claim.finding.rule
     comment = _comment(claim.source, rule)
-    reason = comment or reasons.get(rule)
+    reason = comment or reasons.get(rule) or rules.reason(rule)
     note = f"{claim.source.file}:{claim.source.line}: ignore[{rule}] needs a reason" if comment == "" else ""
     return replace(claim, excuse=Excuse("accepted", reason)) if reason else claim, note
 

@@ -14,11 +14,12 @@ from tlcheck.errors import UsageError
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker
 from tlcheck.lower.executor import LocalExecutor
+from tlcheck.lower.keyword import parse_keyword
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, Variation
 from tlcheck.lower.session import Session, Settings
-from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, task_of
+from tlcheck.worker.jobs import CaptureJob, DiscoverJob, Job, LowerJob, task_of
 from tlcheck.worker.protocol import PASS_CONFIG, Answer, Failure
 
 
@@ -157,6 +158,27 @@ def test_only_the_cases_that_are_wanted_of_a_file(workers: dict[str, StandInWork
     done, _, watcher = lower(tmp_path, [Selection(Path("k.py"), found=True, only=wanted)])
     assert names(done) == [("k.py::a", "sm_90", "pinned"), ("k.py::c", "sm_80", "pinned")]
     assert watcher.expected == 2
+
+
+def test_only_the_kernels_whose_names_a_keyword_holds_of(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    workers["pinned"].files = {"k.py": (declared("sparse"), declared("sparse_fp8"), declared("gemm"))}
+    wanted = parse_keyword("sparse and not fp8")
+    lowered, session, _ = lower(tmp_path, [Selection(Path("k.py"))], keyword=wanted, arch=("sm_90",))
+    assert names(lowered) == [("k.py::sparse", "sm_90", "pinned")]
+    lowered, session, _ = lower(tmp_path, [Selection(Path("k.py"))], keyword=parse_keyword("zzz"))
+    assert (lowered, session.passed_over) == ([], [Path("k.py")])
+
+
+def test_a_keyword_chooses_among_tests_as_pytest_does(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    for name in ("test_k.py", "script.py"):
+        (tmp_path / name).write_text("import tilelang")
+    kernels: list[dict[str, Any]] = [{"name": name, "args": {}, "origin": None} for name in ("gemm", "sparse")]
+    workers["pinned"].scripts = {name: {"kernels": kernels, "names": []} for name in ("test_k.py", "script.py")}
+    files = [Selection(tmp_path / name) for name in ("test_k.py", "script.py")]
+    lowered, _, _ = lower(tmp_path, files, scripts=Scripts(("-x",)), keyword=parse_keyword("gemm"), arch=("sm_90",))
+    asked = {Path(job.file).name: job.script_args for job in workers["pinned"].jobs if isinstance(job, CaptureJob)}
+    assert asked == {"test_k.py": ("-k", "gemm", "-x"), "script.py": ("-x",)}
+    assert [each.run.name for each in lowered] == ["gemm", "sparse", "gemm"]
 
 
 def test_the_settings_reach_the_worker(

@@ -1,0 +1,93 @@
+"""What a command's help shows first: its usual options, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The short help of a command.
+
+    options: the usual ones; all of them if empty.
+    examples: command lines, each with what it does.
+    """
+
+    options: tuple[str, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+_KERNELS = ("--arch", "--toolchain", "--arg")
+
+USAGES: Mapping[str, Usage] = {
+    "init": Usage(("--arch", "--force"), (("tlcheck init", "from the tests below this folder"),)),
+    "check": Usage(
+        (*_KERNELS, "-k", "--why", "--quick", "--format", "--output", "--strict", "--verbose"),
+        (
+            ("tlcheck check kernels.py::attention --arg heads=64", "one kernel"),
+            ("tlcheck check kernels.py:42", "the kernel at a line"),
+            ("tlcheck check kernels/ -k 'sparse and not fp8'", "some kernels of a folder"),
+            ("tlcheck check tests/test_kernels.py", "the kernels that a test file compiles"),
+            ("tlcheck check kernels/ --format html -o report.html", "one page to show"),
+        ),
+    ),
+    "fix": Usage(
+        (*_KERNELS, "--format"), (("tlcheck fix kernels.py::attention", "what to change so that it is right"),)
+    ),
+    "reduce": Usage(
+        (*_KERNELS, "--output"), (("tlcheck reduce kernels.py::attention", "the smallest kernel with its finding"),)
+    ),
+    "report": Usage((*_KERNELS, "--output"), (("tlcheck report kernels.py::attention", "an issue to paste"),)),
+    "capture": Usage(
+        ("--arch", "--toolchain", "--output", "--live"),
+        (
+            (
+                "tlcheck capture examples/gemm.py -o captured/ -- --m 256",
+                "the kernels of a script",
+            ),
+        ),
+    ),
+    "dump": Usage(
+        (*_KERNELS, "--at", "--every-pass", "--output"),
+        (
+            ("tlcheck dump kernels.py::attention --at device-tir", "the lowered TIR"),
+            ("tlcheck dump kernels.py::attention --at cuda", "the CUDA source"),
+        ),
+    ),
+    "run": Usage(
+        (*_KERNELS, "--device", "--exact", "--bench", "--output"),
+        (
+            ("tlcheck run kernels.py --device cpu", "against the reference, without a GPU"),
+            ("tlcheck run kernels.py --bench", "times on this GPU"),
+        ),
+    ),
+    "matrix": Usage(
+        ("--toolchains", "--arch", "--show", "--format"),
+        (("tlcheck matrix kernels/ --toolchains 0.1.9,0.1.15", "two releases side by side"),),
+    ),
+    "trace": Usage(
+        (*_KERNELS, "--element"),
+        (("tlcheck trace kernels.py::attention --element 'dQ[0, 0]'", "where an element comes from"),),
+    ),
+    "cost": Usage((*_KERNELS, "--compile", "--format"), (("tlcheck cost kernels.py::attention", "access by access"),)),
+    "gate": Usage(
+        ("--from", "--to", "--arch", "-k", "--fail", "--format", "--output"),
+        (
+            ("tlcheck gate --from 0.1.14 --to 0.1.15 kernels/", "is this upgrade safe?"),
+            ("tlcheck gate --to latest", "the project's release and kernels against the newest"),
+        ),
+    ),
+    "diff": Usage(
+        ("--arch", "--arg", "--stat"),
+        (("tlcheck diff kernels.py::attention@0.1.14 kernels.py::attention@0.1.15", "what a release changes"),),
+    ),
+    "layout": Usage(_KERNELS, (("tlcheck layout kernels.py::attention", "the buffers to choose from"),)),
+    "bisect": Usage(
+        (*_KERNELS, "--from", "--to", "--passes", "--configs"),
+        (
+            ("tlcheck bisect kernels.py::attention", "since which release is it wrong?"),
+            ("tlcheck bisect kernels.py::attention --passes --toolchain 0.1.9", "by which pass?"),
+        ),
+    ),
+}
