@@ -16,6 +16,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import cache_root
 from tlcheck.toolchain import environment, loader, releases, store, stubs
 from tlcheck.toolchain.checkout import at_commit
+from tlcheck.toolchain.imports import imports
 from tlcheck.toolchain.resolve import Toolchain, from_environment, resolve
 from tlcheck.toolchain.trial import try_command, try_import
 
@@ -35,7 +36,7 @@ class Item:
 
 
 def examine(config: Config) -> Iterator[Item]:
-    """Everything, cheap things first; a toolchain takes seconds to import."""
+    """Everything, cheap things first. A toolchain takes seconds to import: see `imports`."""
     yield Item("python", "ok", f"{platform.python_version()}, {sys.executable}")
     yield Item("config", "ok", str(config.file) if config.file else "no [tool.tlcheck] above this folder: defaults")
     yield _compiler()
@@ -92,7 +93,7 @@ def _in_use(config: Config) -> Item:
         return Item("in use", "problem", str(error))
     if found.kind in ("release", "wheel"):
         return Item("in use", "ok", f"{config.toolchain}: {found.python}")  # imported further down
-    return _imported("in use", found, "")
+    return _imported("in use", found)
 
 
 def _toolchain(folder: Path) -> Item:
@@ -103,13 +104,17 @@ def _toolchain(folder: Path) -> Item:
         return Item(name, "problem", f"an install did not end, or the shared torch is gone: {folder}", advice)
     name = made.recipe.name
     again = f"run `tlcheck toolchain remove {name}`, then `tlcheck toolchain install {made.recipe.name}`"
-    return _imported(name, from_environment(name, made), again)
+    toolchain = from_environment(name, made)
+    error, seconds, known = imports(toolchain, folder)
+    if error:
+        return Item(name, "problem", error, again)
+    return Item(name, "ok", f"imported{' before' if known else ''} in {seconds:.1f} s, {toolchain.python}")
 
 
-def _imported(name: str, toolchain: Toolchain, advice: str) -> Item:
+def _imported(name: str, toolchain: Toolchain) -> Item:
     error, seconds = try_import(toolchain.python, toolchain.env)
     if error:
-        return Item(name, "problem", error, advice)
+        return Item(name, "problem", error)
     place = str(toolchain.python)
     if toolchain.checkout:
         place = f"{at_commit(toolchain.name, toolchain.commit)} in {place}"

@@ -25,7 +25,7 @@ def disk_bytes(folder: Path) -> int:
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):
-                total += Path(place, name).lstat().st_blocks * 512
+                total += os.lstat(f"{place}{os.sep}{name}").st_blocks * 512
     return total
 
 

@@ -104,3 +104,27 @@ def test_text_is_plain_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in shown
     assert "problem  in use        toolchain pinned is not installed" in shown
     assert shown.endswith("1 problem\n")
+
+
+def test_a_toolchain_is_imported_again_only_after_a_change(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, count = release_recipe(PINNED), Path("count")
+    monkeypatch.setenv("COUNT", str(count.absolute()))
+    put(recipe, 'echo x >> "$COUNT"')
+
+    def imports() -> int:
+        return len(count.read_text().splitlines())
+
+    code, items = doctor(capsys)
+    assert (code, imports()) == (0, 1)
+    assert items[PINNED]["detail"].startswith("imported in ")
+    code, items = doctor(capsys)
+    assert (code, imports()) == (0, 1)
+    assert items[PINNED]["detail"].startswith("imported before in ")
+    (recipe.folder / "lib.so").write_text("another library")
+    assert (doctor(capsys)[0], imports()) == (0, 2)
+    (recipe.folder / "bin" / "python").write_text('#!/bin/sh\necho x >> "$COUNT"\necho gone >&2\nexit 1\n')
+    for tries in (3, 4):  # a failure is not kept
+        code, items = doctor(capsys)
+        assert (code, items[PINNED]["detail"], imports()) == (1, "gone", tries)
