@@ -17,7 +17,7 @@ def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
 Good in 0.1.15 (sm_90): the same kernel; the library takes values too.
 
 What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not
-vectorized, or give the value the destination's type with T.cast.
+vectorized, or copy the values into a fragment of the destination's type first.
 """
 
 from __future__ import annotations

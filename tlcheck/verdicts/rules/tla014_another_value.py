@@ -18,7 +18,8 @@ def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float16")):
 
 Good in 0.1.15 (sm_90): the same kernel; the library rounds both values.
 
-What to do: use a release that has it right; before that, give the value the destination's type with T.cast.
+What to do: use a release that has it right; before that, copy the values into a fragment of the destination's type
+first. `T.cast` in the call is not enough: the destination may be redirected then (TLA008).
 """
 
 from __future__ import annotations
