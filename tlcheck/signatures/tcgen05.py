@@ -49,6 +49,21 @@ FAMILY = Family(
         "tcgen05_st": _store,
         "ptx_tcgen05_mma_ss": _product(1, 3, adds=5),
         "ptx_tcgen05_mma_ts": _product(1, 3, adds=5),
+        "ptx_tcgen05_mma_blockscaled_ss": Signature(
+            reads=(Address(1, offset=2), Address(3, offset=4), Address(9, offset=10), Address(11, offset=12)),
+            updates=(Address(5, offset=6),),
+            asynchronous=Completion.TENSOR_COMMIT,
+            proxy=Proxy.ASYNC,
+            collective=Collective.WARP,
+        ),
+        "ptx_tcgen05_cp_warpx4": Signature(
+            reads=(Address(0),),
+            writes=(Address(1, offset=2),),
+            asynchronous=Completion.TENSOR_COMMIT,
+            proxy=Proxy.ASYNC,
+            collective=Collective.WARP,
+        ),
+        "ptx_tcgen05_sf_warp_transpose": Signature(updates=(Address(0),), collective=Collective.WARP),
         "tcgen05_mma_arrive": Signature(
             mbarrier=0, releases=True, commits=Completion.TENSOR_COMMIT, collective=Collective.WARP
         ),

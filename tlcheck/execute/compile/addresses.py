@@ -102,6 +102,7 @@ class Addresses:
 
     def _target(self, pointer: Expr) -> tuple[Buffer, list[Code]]:
         """The buffer that a pointer points into, and the indices."""
+        pointer = self._pointers.address(pointer)
         while pointer.op == "call" and pointer.value in ("address_of", "access_ptr"):
             pointer = pointer.args[0]
         if pointer.op == "load" and pointer.buffer is not None:

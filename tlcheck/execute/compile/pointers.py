@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from tlcheck.execute.memory.values import Kind, kind_of, lanes_of
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.signatures.signature import ADDRESSES
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -19,6 +20,7 @@ class Pointers:
         self._declared: dict[int, Buffer] = {}
         self._allocated: dict[int, Buffer] = {}
         self._kinds: dict[int, dict[Kind, None]] = {}
+        self._bound: dict[int, Expr] = {}
         self._base |= {pointer.uid: (PLACED, Expr("int", "int32", (), place)) for pointer, place in function.places}
         self._end = {pointer.uid: place for pointer, place in function.places}
         for stmt in statements(function.body):
@@ -61,6 +63,10 @@ class Pointers:
         """The buffer that is declared at a pointer variable."""
         return self._declared.get(pointer.uid)
 
+    def address(self, pointer: Expr) -> Expr:
+        """The address that a pointer variable was given; the pointer itself where it was given none."""
+        return self._bound.get(pointer.uid, pointer) if pointer.op == "var" else pointer
+
     def kinds(self, buffer: Buffer) -> tuple[Kind, ...]:
         """What an allocation is seen as."""
         return tuple(self._kinds.get(self.root(buffer.data.uid), {})) or (kind_of(buffer.dtype),)
@@ -100,6 +106,8 @@ class Pointers:
             self._base[pointer.uid] = (value.uid, _ZERO)
         elif value.op == "call" and value.value == "handle_add_byte_offset" and value.args[0].op == "var":
             self._base[pointer.uid] = (value.args[0].uid, value.args[1])
+        elif value.op == "call" and value.value in ADDRESSES:
+            self._bound[pointer.uid] = value
 
 
 @lru_cache(maxsize=16)

@@ -46,7 +46,7 @@ _NOT_MODELLED = {
     (30, 2): "a shift of B",
 }
 _DESCRIPTOR = {"ptx_tcgen05_mma_ss": 7, "ptx_tcgen05_mma_ts": 7}
-_OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13}
+_OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13, "ptx_tcgen05_mma_blockscaled_ss": 15}
 _WEIGHTS_STAY = 13  # of the arguments of mma_ss: whether it is tcgen05.mma.ws
 
 
@@ -93,6 +93,40 @@ def form_of(e: Expr) -> ProductForm:
     if kind is None:
         raise NotModelled(f"{e.value} of {named.name}")
     return replace(decode(word.value, kind, stays), blocks=2 if is_of_pair(e) else 1)
+
+
+SCALE_BITS = 3 << 29 | 3 << 4
+"""The bits of a block-scaled instruction's descriptor that say which byte of a word is the factor of A, and of B."""
+
+
+def scaled_form_of(e: Expr) -> ProductForm:
+    """The form of a block-scaled product. Raises NotModelled for one that is not known.
+
+    Its descriptor may vary in the numbers of the factors alone, which are added with `bitwise_or`.
+    """
+    word, named = constant_bits(e.args[7]), kind_named(e.args[0])
+    if _KIND_OF.get(named.name) != "f8f6f4" or not word >> 23 & 1 or word >> 31:
+        raise NotModelled(f"{e.value} of {named.name} with the descriptor {word:#x}")
+    plain = word & ~SCALE_BITS & ~(1 << 23) | 1 << 4  # its sums are float32
+    return replace(decode(plain, "f8f6f4"), blocks=2 if is_of_pair(e) else 1)
+
+
+def constant_bits(e: Expr) -> int:
+    """The constant in a descriptor; the rest of it has to stay within `SCALE_BITS`, see `numbers_of`."""
+    if e.op == "int" and isinstance(e.value, int):
+        return e.value
+    if e.op == "call" and e.value == "bitwise_or":
+        return sum(constant_bits(a) for a in e.args)
+    if e.op == "bitwise_or":
+        return sum(constant_bits(a) for a in e.args)
+    return 0
+
+
+def numbers_of(word: Array, constant: int) -> tuple[Array, Array]:
+    """Which byte of a word is the factor of A, and of B. Raises NotModelled for descriptors that differ elsewhere."""
+    if ((word ^ constant) & ~SCALE_BITS & 0xFFFFFFFF).any():
+        raise NotModelled("tcgen05.mma with a descriptor that varies")
+    return word >> 29 & 3, word >> 4 & 3
 
 
 def is_of_pair(e: Expr) -> bool:

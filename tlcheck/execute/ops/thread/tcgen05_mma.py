@@ -52,7 +52,9 @@ class _TensorSum:
 
 @dataclass(eq=False)
 class _Product:
-    """One instruction under way, in some worlds. keeps: whether it adds to what is there."""
+    """One instruction under way, in some worlds. keeps: whether it adds to what is there. scale: what each element of
+    the product is scaled by, (its worlds, m, n); None for nothing.
+    """
 
     program: KernelProgram
     issuer: Issuer
@@ -64,6 +66,7 @@ class _Product:
     keeps: Array
     origin: Origin
     worlds: Array  # in which it is still under way
+    scale: Array | None = None
 
     def issue(self) -> None:
         """Publish what it will read and write."""
@@ -80,6 +83,8 @@ class _Product:
             for sides in ([(p, p.left) for p in together], [(p, p.right) for p in together])
         )
         found, total = multiplied(left, np.swapaxes(right, -1, -2)), self.total
+        if self.scale is not None:
+            found = found * self.scale[np.searchsorted(self.issuer.worlds, worlds)]
         keeps = self.keeps[np.searchsorted(self.issuer.worlds, worlds)]
         if keeps.any():
             found = found + np.where(keeps[:, None, None], total.values[worlds], 0)
@@ -170,6 +175,7 @@ def _adds_on(product: _Product, before: _Product) -> bool:
     """
     options = product.program.options
     alike = product.total is before.total and product.issuer.thread == before.issuer.thread
+    alike = alike and product.scale is None
     return alike and bool(product.keeps.all()) and options.exact and not options.plain
 
 
@@ -180,7 +186,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
     """
     form = form_of(e)
     left = in_shared(e, 1, (form.m, form.k), form.left, form.left_by_k, program, form.blocks)
-    return _issuing(e, form, left, program)
+    return issuing(e, form, left, program)
 
 
 @call("ptx_tcgen05_mma_ts")
@@ -189,11 +195,19 @@ def from_tensor_memory(e: Expr, program: KernelProgram) -> Run:
     form = form_of(e)
     if not form.left_by_k:
         raise NotModelled("ptx_tcgen05_mma_ts of a transposed A")
-    return _issuing(e, form, in_tensor_memory(e, 1, form, program, sums=False), program)
+    return issuing(e, form, in_tensor_memory(e, 1, form, program, sums=False), program)
 
 
-def _issuing(e: Expr, form: ProductForm, left: LocatedOperand, program: KernelProgram) -> Run:
-    _refuse_others(e)
+Scaling = Callable[[Frame, Issuer], Array]
+"""What the elements of a product are scaled by, (the issuer's worlds, m, n)."""
+
+
+def issuing(
+    e: Expr, form: ProductForm, left: LocatedOperand, program: KernelProgram, scaling: Scaling | None = None
+) -> Run:
+    """A product of a form. scaling: of one that is block-scaled."""
+    if scaling is None:
+        _refuse_others(e)
     right = in_shared(e, 3, (form.n, form.k), form.right, form.right_by_k, program, form.blocks)
     sums, adds = in_tensor_memory(e, 5, form, program, sums=True), program.code(e.args[8])
     queue, late, state = ProductsUnderWay.of(program), program.options.late, program.state
@@ -212,7 +226,8 @@ def _issuing(e: Expr, form: ProductForm, left: LocatedOperand, program: KernelPr
                 a, b, c = (side.at(word, issuer.worlds) for side, word in zip((left, right, sums), group, strict=True))
                 total = queue.sum_at(group[2], c, form, issuer.worlds, poison, late)
                 kept, origin = issuer.pick(keeps, frame.worlds) != 0, state.origin(frame)
-                product = _Product(program, issuer, form, total, a, b, c, kept, origin, issuer.worlds)
+                scale = None if scaling is None else scaling(frame, issuer)
+                product = _Product(program, issuer, form, total, a, b, c, kept, origin, issuer.worlds, scale)
                 queue.open.append(product)
                 product.issue()
                 if not late:

@@ -20,7 +20,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of
-from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair, scaled_form_of
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
@@ -283,6 +283,10 @@ def _seen(program: KernelProgram) -> Iterator[Kind]:
     for e in _calls(program.function.body):
         if e.value in ("tcgen05_ld", "tcgen05_st"):
             yield kind_at(e.args[-1], program)
+        elif e.value == "ptx_tcgen05_cp_warpx4":
+            yield kind_of("uint32")
+        elif e.value == "ptx_tcgen05_mma_blockscaled_ss":
+            yield scaled_form_of(e).sum
         elif e.value in ("ptx_tcgen05_mma_ss", "ptx_tcgen05_mma_ts"):
             form = form_of(e)
             yield form.sum

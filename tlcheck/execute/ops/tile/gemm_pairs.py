@@ -23,7 +23,7 @@ _BLOCKS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class _Shard:
+class Shard:
     """A tile of one of the two blocks: where it is, (points, worlds, 1) flat, for the world that names it."""
 
     tile: Tile
@@ -31,11 +31,11 @@ class _Shard:
     inner: Frame
 
     @classmethod
-    def each(cls, tile: Tile, inner: Frame, program: KernelProgram) -> list[_Shard]:
-        """That of either block."""
+    def each(cls, tile: Tile, inner: Frame, program: KernelProgram, blocks: int = _BLOCKS) -> list[Shard]:
+        """That of either block, or of the own one."""
         clusters, own = clusters_of(program), np.arange(inner.worlds)
         even, position = clusters.rank & ~1, tile.flat(inner)
-        pairs = [clusters.peers[own, even + rank] for rank in range(_BLOCKS)]
+        pairs = [own] if blocks == 1 else [clusters.peers[own, even + rank] for rank in range(blocks)]
         return [cls(tile, np.asarray(position + (peer - own).reshape(1, -1, 1)), inner) for peer in pairs]
 
     def matrix(self, across: bool = False) -> Array:
@@ -66,11 +66,10 @@ def of_pairs(
     observers = program.observers
 
     def run(frame: Frame) -> int:
-        if (clusters_of(program).rank[frame.mask().any(axis=-1)] % _BLOCKS).any():
-            raise NotModelled("gemm of two blocks by the block of the odd rank")
+        require_even(frame, program)
         inner = block_frame(frame)
         observers.tensor_product(begins=True)
-        a, b, c = (_Shard.each(tile, inner, program) for tile in tiles)
+        a, b, c = (Shard.each(tile, inner, program) for tile in tiles)
         right = np.concatenate([shard.matrix(across[1]) for shard in b], axis=2).astype(np.float64)
         cleared = np.asarray(one_per_world(clear.run(frame), "clear_accum")).reshape(-1, 1, 1)
         for left, total in zip(a, c, strict=True):
@@ -85,6 +84,12 @@ def of_pairs(
         return 0
 
     return run
+
+
+def require_even(frame: Frame, program: KernelProgram) -> None:
+    """Raise NotModelled where the block of the odd rank of a pair asks for a product of both."""
+    if (clusters_of(program).rank[frame.mask().any(axis=-1)] % _BLOCKS).any():
+        raise NotModelled("gemm of two blocks by the block of the odd rank")
 
 
 def complete_in_both(done: Barrier, frame: Frame, program: KernelProgram) -> None:

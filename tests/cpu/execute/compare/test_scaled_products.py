@@ -1,0 +1,63 @@
+"""A block-scaled product, as TileLang lowers it for sm_100: against NumPy, and with one thing changed."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.cpu.execute.compare.test_tensor_memory_kernels import changed, fixture, gone, more, verdicts
+from tests.cpu.mutations.tools import integer, with_argument
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.request import ALL, Request
+from tlcheck.execute.worlds.levels import BothLevels
+
+KERNEL = "scaled-0.1.15"
+SIZE, TERMS, GRAIN = 128, 256, 64
+
+
+def test_it_is_executed_to_the_end() -> None:
+    found = execute(fixture(KERNEL), Request())
+    assert verdicts(found) == {"C": "agreed"}
+    assert not found.races
+
+
+def test_each_term_has_the_factors_of_its_row_and_column() -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-8, 9, (SIZE, TERMS)).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    octets = [rng.integers(120, 135, (SIZE, TERMS // GRAIN)) for _ in range(2)]
+    words = [(o << (8 * np.arange(4))).sum(axis=1).astype(np.uint32) for o in octets]
+    given = {"A": a, "B": b, "FA": words[0], "FB": words[1], "C": np.zeros((SIZE, SIZE), np.float32)}
+    snapshot = fixture(KERNEL)
+    names = {buffer.name: str(buffer.data.value) for buffer in snapshot.checkpoints["source"].buffers}
+    sets = {0: {names[name]: array for name, array in given.items()}}
+    levels = BothLevels(snapshot, Request(blocks=ALL, seeds=(0,), given=sets, plain=True))
+    lowered = levels.lowered_invocation(levels.source_run[1])
+    lowered.run()
+    scaled = [
+        m.astype(np.float64) * np.repeat(np.exp2(o - 127.0), GRAIN, axis=1) for m, o in zip((a, b), octets, strict=True)
+    ]
+    assert np.array_equal(lowered.left[names["C"]].outcome(0).values, (scaled[0] @ scaled[1].T).reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "at", "by"),
+    [
+        ("ptx_tcgen05_mma_blockscaled_ss", 0, 10, 4),  # the factors of B for A
+        ("ptx_tcgen05_mma_blockscaled_ss", 0, 12, -4),
+        ("ptx_tcgen05_cp_warpx4", 0, 2, 4),
+    ],
+)
+def test_factors_of_other_columns_are_noticed(name: str, number: int, at: int, by: int) -> None:
+    assert verdicts(changed(name, number, more(at, by), KERNEL)) == {"C": "refuted"}
+
+
+def test_the_same_byte_for_all_steps_is_noticed() -> None:
+    base = 144703488
+    found = changed("ptx_tcgen05_mma_blockscaled_ss", 0, lambda s: with_argument(s, 7, lambda e: integer(base)), KERNEL)
+    assert verdicts(found) == {"C": "refuted"}
+
+
+@pytest.mark.parametrize("name", ["ptx_tcgen05_sf_warp_transpose", "ptx_tcgen05_cp_warpx4"])
+def test_factors_that_are_not_where_they_are_read_are_noticed(name: str) -> None:
+    assert verdicts(changed(name, 0, gone, KERNEL)) == {"C": "refuted"}
