@@ -21,7 +21,8 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
 
 def pages() -> list[Path]:
     """Return every page, relative to the repository."""
-    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "results").rglob("*.md")]
+    folders = (ROOT / "docs", ROOT / "results", ROOT / "changelog.d")
+    files = [*ROOT.glob("*.md"), *(file for folder in folders for file in folder.rglob("*.md"))]
     return sorted(file.relative_to(ROOT) for file in files)
 
 
