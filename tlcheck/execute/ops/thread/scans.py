@@ -5,6 +5,10 @@ thread reads and writes the same elements, so that src may be dst.
 
 Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
 number of columns, in whole segments: right for a square alone.
+
+HIP's segments have the 64 elements of a wave, whoever is there (scan.h: `run` has a SEG of 64). From 0.1.11 on a block
+of 32 threads may scan a line: half of each segment is left as it is, and what the other half makes of lanes that are
+not there is undefined.
 """
 
 from __future__ import annotations
@@ -16,13 +20,15 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.values import Array, Value, rounding
+from tlcheck.execute.memory.values import Array, Value, nothing_in, rounding
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.target import AMD
 
 _ONE_SHAPE_FOR_BOTH = Release.of("0.1.11")  # the release from which on both axes have their own length
+_HALF_A_WAVE = Release.of("0.1.11")  # before it, HIP refuses to compile a scan by 32 threads
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
@@ -30,10 +36,13 @@ _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumO
 def scan_line(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
-    _require_warps(parameters, program)
-    reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
-    lines = _Lines((_literal(e.args[2]), 1), 1, program)
-    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program)
+    reverse, length = "true" in parameters[1:2] or "1" in parameters[1:2], _literal(e.args[2])
+    lines = _Lines((length, 1), 1, program)
+    if not _is_by_half_a_wave(parameters, program):
+        _require_warps(parameters, program)
+        return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program)
+    undefined = _of_absent_lanes(length, program.state.threads, reverse)
+    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program, undefined)
 
 
 @extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
@@ -111,6 +120,27 @@ def _require_warps(parameters: list[str], program: KernelProgram) -> None:
         raise NotModelled(f"a scan by {parameters[0]} threads, where a warp has {warp}")
 
 
+def _is_by_half_a_wave(parameters: list[str], program: KernelProgram) -> bool:
+    """Whether a block of 32 threads scans a line on HIP, in a release that compiles it (pull request 2313)."""
+    threads = program.state.threads
+    on_hip = program.options.target.family == AMD and program.release >= _HALF_A_WAVE
+    return on_hip and threads * 2 == program.options.target.warp and int(parameters[0]) == threads
+
+
+def _of_absent_lanes(length: int, threads: int, reverse: bool) -> Array:
+    """Which elements of a line, (length), hang on lanes that are not there; segments have twice as many elements.
+
+    Forwards the first segment is right as far as there are lanes, and the last lane of it would have the carry.
+    Backwards a segment with no more elements than lanes is right, which only the last one can be.
+    """
+    segment = np.arange(length) // (2 * threads)
+    last = (length - 1) // (2 * threads)
+    if not reverse:
+        return (segment > 0) & (length > threads)
+    whole = length - last * 2 * threads > threads
+    return (segment < last) | whole
+
+
 def _literal(e: Expr) -> int:
     if e.op != "int" or not isinstance(e.value, int):
         raise NotModelled("scan of varying length")
@@ -125,7 +155,9 @@ def _scanning(
     reverse: bool,
     combine: np.ufunc,
     program: KernelProgram,
+    undefined: Array | None = None,
 ) -> Run:
+    """undefined: elements of a line, (length), whose value nobody knows."""
     source = lines.place(e.args[0], source_strides, program)
     target = lines.place(e.args[1], target_strides, program)
     settle = rounding(target.kind, program.options.exact)
@@ -139,6 +171,9 @@ def _scanning(
         found: Array = combine.accumulate(values, axis=0, dtype=values.dtype)
         found = np.flip(found, 0) if reverse else found
         found = found if settle is None else settle(found)
+        if undefined is not None:
+            nobodys = nothing_in(target.kind, program.state.chances).reshape(1, 1, -1)
+            found = np.where(undefined[:, None, None], nobodys, found)
         with target.only_where(frame, taken):
             target.store(frame, lines.spread(found))
         return 0
