@@ -4,6 +4,10 @@
 (CDNA3 ISA, "Memory Buffer Load to LDS"): `buffer_load_dword ... lds` is under way until `s_waitcnt vmcnt(n)` leaves it
 none of the n newest of its wave. A commit is nothing. A barrier waits for LDS alone, and not for these copies.
 
+Loads of a wave return in the order in which it issued them (CDNA3 ISA, "Data Dependency Resolution"). What goes through
+registers is stored before the next barrier or `s_waitcnt`, so that its load has returned by then, and with it all
+direct copies that are older.
+
 One instruction has one address in LDS, that of its first active lane: lane l writes 4 l bytes further on. It has one
 address in global memory as well: the lanes read there as far from one another as the numbers of their threads say.
 """
@@ -20,6 +24,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cp_async import (
+    CopyQueue,
     beginning,
     commit_group,
     cp_async,
@@ -39,6 +44,34 @@ _QUAD = 16  # that releases before the next one clear where the predicate of a d
 _CLEARS_A_DWORD = Release.of("0.1.13")
 
 
+class Loads:
+    """How many direct copies each thread's wave has begun since its last load that something waits for."""
+
+    def __init__(self) -> None:
+        self._behind: Array = np.zeros((1, 1), np.int32)
+
+    def issued(self, lanes: Mask) -> None:
+        """Waves of these threads begin a direct copy. lanes: (worlds, threads)."""
+        self._behind = self._behind + lanes
+
+    def used(self, lanes: Mask) -> None:
+        """What waves of these threads have loaded is stored."""
+        self._behind = np.where(lanes, 0, self._behind)
+
+    def land(self, queue: CopyQueue, newest: int | None, lanes: Mask) -> None:
+        """Land what waves of these threads have waited for: all but `newest`, None for any number of them."""
+        behind = np.broadcast_to(self._behind, lanes.shape)
+        left = behind if newest is None else np.minimum(behind, newest)
+        for count in np.unique(left[lanes]):
+            queue.wait(int(count), lanes & (left == count))
+
+
+def loads_of(program: KernelProgram) -> Loads:
+    found = program.state.shared.setdefault("vmcnt", Loads())
+    assert isinstance(found, Loads)
+    return found
+
+
 @call("ptx_cp_async", family=AMD)
 def copy(e: Expr, program: KernelProgram) -> Run | Code:
     """Copy 4, 8 or 16 bytes. Where the predicate is false, zeros are stored and nothing is read.
@@ -50,7 +83,7 @@ def copy(e: Expr, program: KernelProgram) -> Run | Code:
     target, source, predicate = operands_of(e, program)
     condition = None if predicate is None else program.code(predicate)
     if target.aligned > _DWORD:
-        return _through_registers(target, source, condition)
+        return _through_registers(target, source, condition, program)
     return _directly(e, (target, source), condition, program)
 
 
@@ -59,9 +92,17 @@ def _is_as_written(program: KernelProgram) -> bool:
     return program.options.source or program.options.early
 
 
-def _through_registers(target: BufferElement, source: BufferElement, condition: Code | None) -> Run:
+def _through_registers(
+    target: BufferElement, source: BufferElement, condition: Code | None, program: KernelProgram
+) -> Run:
+    loads, state = loads_of(program), program.state
+
     def run(frame: Frame) -> Value:
-        target.store(frame, source.load(frame) if condition is None else guarded(source, condition.run(frame), frame))
+        holds = None if condition is None else condition.run(frame)
+        target.store(frame, source.load(frame) if holds is None else guarded(source, holds, frame))
+        loading = frame.mask() if holds is None else frame.mask() & np.asarray(holds, np.bool_)
+        of_worlds = np.asarray(loading.reshape(-1, state.each, frame.lanes).any(axis=0))
+        loads.used(of_waves(of_worlds))
         return 0
 
     return run
@@ -71,14 +112,16 @@ def _directly(
     e: Expr, places: tuple[BufferElement, BufferElement], condition: Code | None, program: KernelProgram
 ) -> Run:
     target, source = places
-    begin, queue = beginning(target, program), queue_of(program)
+    begin, queue, loads = beginning(target, program), queue_of(program), loads_of(program)
     cleared = _cleared(e, target, program)
 
     def issue(frame: Frame) -> None:
         if frame.idle():
             return
         _require_neighbours(target, source, frame, program)
-        queue.commit(of_waves(begin(frame, source.load(frame))))
+        waves = of_waves(begin(frame, source.load(frame)))
+        queue.commit(waves)
+        loads.issued(waves)
 
     def run(frame: Frame) -> Value:
         if condition is None:
@@ -152,12 +195,12 @@ def wait(e: Expr, program: KernelProgram) -> Run | Code:
     """s_waitcnt vmcnt(n): go on when at most n of the wave's newest copies are under way."""
     if _is_as_written(program):
         return wait_group(e, program)
-    queue, newest = queue_of(program), program.code(e.args[0])
+    queue, loads, newest = queue_of(program), loads_of(program), program.code(e.args[0])
 
     def run(frame: Frame) -> Value:
         left = one_value(newest.run(frame), "the number of copies that are left under way")
         program.observers.operations_awaited(COPIES, left, frame.mask())
-        queue.wait(left, of_waves(frame.mask()))
+        loads.land(queue, left, of_waves(frame.mask()))
         return 0
 
     return run

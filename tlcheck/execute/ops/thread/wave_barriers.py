@@ -11,6 +11,8 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.ops.thread.cp_async import queue_of
+from tlcheck.execute.ops.thread.lds_copies import loads_of, of_waves
 from tlcheck.execute.ops.thread.sync import meet, storage_sync, warp_sync
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
@@ -35,7 +37,10 @@ def block_sync(e: Expr, program: KernelProgram) -> Run | Code:
     if scope not in ("shared", "shared.dyn"):
         return _nothing
 
+    queue, loads = queue_of(program), loads_of(program)
+
     def run(frame: Frame) -> int:
+        loads.land(queue, None, of_waves(frame.mask()))
         meet(program, frame)
         return 0
 

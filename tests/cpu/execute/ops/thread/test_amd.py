@@ -87,6 +87,44 @@ def test_four_bytes_are_under_way_until_they_are_waited_for() -> None:
     assert not copied(4, lowered(), wait=1).any()
 
 
+@pytest.mark.parametrize(
+    ("predicate", "wait", "arrives"),
+    [(None, None, True), (None, 1, True), (40, None, True), (0, None, False), (0, 1, False), (0, 0, True)],
+)
+@pytest.mark.parametrize("first", ["direct", "registers"])
+def test_a_load_that_is_stored_has_returned_after_older_copies(
+    predicate: int | None, wait: int | None, arrives: bool, first: str
+) -> None:
+    """Loads return in their order: what goes through registers is stored before the barrier, if a lane loads at all."""
+    kernel, a = Kernel(threads=WAVE, lowered=lowered("gfx950")), random("float32", WAVE)
+    source, out = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", (WAVE,))
+    wide = kernel.tensor("W", "float32", random("float32", 4 * WAVE))
+    s, w = kernel.tile("s", "float32", (WAVE,), "shared"), kernel.tile("w", "float32", (4 * WAVE,), "shared")
+    four = Expr("mul", "int32", (kernel.tx, number(4)))
+    more = () if predicate is None else (less(kernel.tx, predicate),)
+    direct = call("ptx_cp_async", at(s, kernel.tx), at(source, kernel.tx), number(1))
+    registers = call("ptx_cp_async", at(w, four), at(wide, four), number(4), *more)
+    body = [direct, registers] if first == "direct" else [registers, direct]
+    body += [] if wait is None else [call("ptx_wait_group", number(wait))]
+    found = kernel.run(*body, BARRIER, Store(out, (kernel.tx,), load(s, kernel.tx)))["B"]
+    if first == "direct":
+        assert poisoned(found).any() != arrives
+    else:
+        assert poisoned(found).any() == (wait != 0)
+
+
+def test_a_load_of_another_wave_says_nothing() -> None:
+    kernel, a = Kernel(threads=2 * WAVE, lowered=lowered("gfx950")), random("float32", WAVE)
+    source, out = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", (WAVE,))
+    wide = kernel.tensor("W", "float32", random("float32", 8 * WAVE))
+    s, w = kernel.tile("s", "float32", (WAVE,), "shared"), kernel.tile("w", "float32", (8 * WAVE,), "shared")
+    four, first = Expr("mul", "int32", (kernel.tx, number(4))), less(kernel.tx, WAVE)
+    direct = If(first, call("ptx_cp_async", at(s, kernel.tx), at(source, kernel.tx), number(1)))
+    registers = If(Expr("not", "bool", (first,)), call("ptx_cp_async", at(w, four), at(wide, four), number(4)))
+    out_of = If(first, Store(out, (kernel.tx,), load(s, kernel.tx)))
+    assert poisoned(kernel.run(direct, registers, BARRIER, out_of)["B"]).all()
+
+
 def test_an_empty_group_is_none() -> None:
     """`s_waitcnt vmcnt(1)` leaves a copy under way that CUDA's wait, with an empty group behind it, waits for."""
     body = []
