@@ -79,6 +79,10 @@ def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
     what, does = ("kernel", "compiled by the script") if compared.captured else ("case", "declared")
     words = f"no longer {does}" if gone else f"{does} only now"
     yield Outcome("changed", "declaration", "before" if gone else "after", words, f"the {what} is {words}")
+    old, new = compared.specializations
+    if not gone and 0 < old < new:
+        words = f"the script compiles {new} kernels of this function, {old} before: each is compiled by itself"
+        yield Outcome("slower-risk", "specializations", "", "more specializations", words)
     if compared.after is not None:
         yield from _refuted(compared.after)
 

@@ -153,7 +153,8 @@ class LoweredPair:
     """One case for one target. before, after: None where the file does not declare it for that toolchain.
 
     captured: whether this is a kernel of a script, which compiles it instead of declaring it. traced: how the
-    sources differ, None where they do not, or where that was not asked or cannot be told.
+    sources differ, None where they do not, or where that was not asked or cannot be told. specializations: how many
+    kernels the script compiles of this one's function, with each toolchain, where it runs as far with both.
     """
 
     file: str
@@ -164,6 +165,7 @@ class LoweredPair:
     outcomes: tuple[Outcome, ...] = ()
     captured: bool = False
     traced: OtherKernel | None = None
+    specializations: tuple[int, int] = (0, 0)
 
     @property
     def source(self) -> str:

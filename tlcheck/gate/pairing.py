@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -89,10 +90,18 @@ def comparisons(old: CapturedSides, new: CapturedSides) -> Iterator[LoweredPair]
     if not old.kernels and not new.kernels:
         yield from _failures(old, new)
     taken = {kernel.result.run.name for kernel in new.kernels}
+    of_function = [Counter(_function(kernel) for kernel in side.kernels) for side in (old, new)]
     for before, after in _pairs(old.kernels, new.kernels):
         name = _name(before, after, taken)
         sides = before or _missing(after, old, new), after or _missing(before, new, old)
-        yield LoweredPair(run.file, name, run.target, *sides, captured=True)
+        function = _function(known) if (known := after or before) is not None else ""
+        compiled = of_function[0][function], of_function[1][function]
+        yield LoweredPair(run.file, name, run.target, *sides, captured=True, specializations=compiled)
+
+
+def _function(kernel: LoweredSide) -> str:
+    """The name of a captured kernel's function, without its arguments."""
+    return _NUMBER.sub("", kernel.result.run.name).partition("[")[0]
 
 
 def _name(before: LoweredSide | None, after: LoweredSide | None, taken: Container[str]) -> str:

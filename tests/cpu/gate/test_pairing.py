@@ -123,6 +123,23 @@ def test_a_kernel_that_a_script_no_longer_compiles_is_a_change(ended: Failure | 
     ]
 
 
+def test_more_kernels_of_one_function_take_longer_to_compile() -> None:
+    old = found("old", kernel("a[n=64]", "old", 0, n="64"), kernel("b", "old", 1))
+    new = found("new", *(kernel(f"a[n={n}]", "new", n, n=str(n)) for n in (64, 65, 66)), kernel("c", "new", 3))
+    pairs = paired(old, new, 1)
+    assert classes(pairs) == {
+        "a[n=64]": [],
+        "a[n=65]": ["changed", "slower-risk"],
+        "a[n=66]": ["changed", "slower-risk"],
+        "b": ["changed"],
+        "c": ["changed"],
+    }
+    (added,) = [pair for pair in pairs if pair.name == "a[n=65]"]
+    risk = outcomes(added, one_toolchain=False)[1]
+    assert risk.words == "the script compiles 3 kernels of this function, 1 before: each is compiled by itself"
+    assert classes(paired(new, old, 1))["a[n=65]"] == ["changed"]
+
+
 @pytest.mark.parametrize(("accepted", "code"), [("", 3), ("it is not needed", 0)])
 def test_a_kernel_that_is_gone_was_not_checked(accepted: str, code: int) -> None:
     """Unlike a case, which its author no longer declares."""
