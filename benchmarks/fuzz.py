@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def _chain(fields: Any, chance: random.Random) -> None:
 def _deep(fields: Any, chance: random.Random) -> None:
     """An expression inside of an expression, thousands of times."""
     for number, node in enumerate(fields["nodes"]):
-        if node[0] == "Store" and chance.random() < 0.5:
+        if node[0] == "Store" and len(node) > 3 and chance.random() < 0.5:
             at = node[3]
             dtype = fields["nodes"][at][1]
             new = [["add", dtype, number + place - 1 if place else at, at] for place in range(chance.choice((5, 2000)))]
@@ -149,7 +150,7 @@ def _drop(fields: Any, chance: random.Random) -> None:
 
 def _swap(fields: Any, chance: random.Random) -> None:
     (a, i), (b, j) = _places(fields, chance), _places(fields, chance)
-    a[i], b[j] = b[j], a[i]
+    a[i], b[j] = deepcopy(b[j]), deepcopy(a[i])  # neither may come to hold itself
 
 
 def _repeat(fields: Any, chance: random.Random) -> None:

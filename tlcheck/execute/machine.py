@@ -65,6 +65,8 @@ class Machine:
                     look()
             except Illegal as illegal:
                 illegal.stmt = illegal.stmt or state.at
+                world = self.worlds[illegal.world]
+                illegal.block, illegal.seed = world.block, world.seed
                 raise
             except KeyError as missing:
                 if missing.args[0] not in state.loops:

@@ -82,7 +82,9 @@ class SourceUnclear(Stopped):
 class Illegal(Stopped):
     """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane, of
     which buffer. stmt: the statement as lowered, where one is to blame. index, extent: of the element and the buffer,
-    where an index is out of bounds."""
+    where an index is out of bounds. block, seed: those of the world, once the kernel has stopped: each run counts its
+    worlds by itself.
+    """
 
     what: str
     line: int
@@ -92,6 +94,8 @@ class Illegal(Stopped):
     stmt: Stmt | None = None
     index: tuple[int, ...] = ()
     extent: tuple[int, ...] = ()
+    block: tuple[int, int, int] = (0, 0, 0)
+    seed: int = 0
 
     def __post_init__(self) -> None:
         self.kind = reasons.LOWERED_STOPS

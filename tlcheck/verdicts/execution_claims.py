@@ -275,8 +275,7 @@ class _Claims:
 
     def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
-        block, seed = self._execution.world_of(illegal)
-        act = self._made(str(illegal), Writer(block, illegal.lane, Origin(illegal.stmt)), LOWERED)
+        act = self._made(str(illegal), Writer(illegal.block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         finding = replace(finding, origin=access_in_words(self._snapshot, illegal, act.source or illegal.line))
@@ -285,7 +284,7 @@ class _Claims:
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, REFUTED, "execution", finding=finding, executed=self._executed)
-        return _seen(claim, (block,), (seed,))
+        return _seen(claim, (illegal.block,), (illegal.seed,))
 
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""

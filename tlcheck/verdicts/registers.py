@@ -44,7 +44,7 @@ def registers_of_block(body: Stmt, block: Mapping[str, int]) -> int:
     lowest = np.full(number.shape, _MOST + 1)
     try:
         for asked, threads in _by_threads(body, values, np.ones(number.shape, bool)):
-            lowest = np.where(threads, np.minimum(lowest, asked), lowest)
+            lowest = np.where(threads, np.minimum(lowest, min(asked, _MOST + 1)), lowest)
     except NotModelled:
         return 0
     return int(lowest[lowest <= _MOST].sum())

@@ -86,8 +86,8 @@ def _stop(levels: Levels, execution: Execution, illegal: Illegal) -> Onset | Non
             return type(other.illegal) is type(illegal)
         return False if other.left else next((o.reason for o in other.outputs), "not executed")
 
-    block, seed = execution.world_of(illegal)
-    return levels.onset((block,), seed, is_stopped)
+    block = illegal.block if illegal.block in execution.blocks else execution.blocks[0]  # of an earlier kernel
+    return levels.onset((block,), illegal.seed, is_stopped)
 
 
 def _wrong_output(

@@ -67,8 +67,3 @@ class Execution:
         """Whether all outputs agreed, and nothing else is to be said."""
         agreed = all(outcome.verdict == "agreed" for outcome in self.outputs)
         return agreed and self.is_clean and all(fault.warning for fault in self.faults)
-
-    def world_of(self, illegal: Illegal) -> tuple[tuple[int, int, int], int]:
-        """The block and the seed in which an access stopped the lowered side."""
-        seed, block = divmod(illegal.world, max(1, len(self.blocks)))
-        return self.blocks[block], self.seeds[seed]

@@ -303,7 +303,7 @@ class _Search:
             invocation.run()
             pages = invocation.left[self._name]
             value = float(pages.flat[pages.position_of(self._found.seed, self._found.element)])
-            if value != value or value != int(value) or value < 0:
+            if not value.is_integer() or value < 0:
                 return None
             left.append(int(value))
         return (left[0], left[1]) if left[0] > 1 else None

@@ -240,7 +240,7 @@ class _Judge:
         """The barrier that threads of the source miss."""
         missed = self._levels.diverged
         assert missed is not None
-        return self._source.of_illegal(missed, self._levels.worlds[missed.world].block, reason)
+        return self._source.of_illegal(missed, missed.block, reason)
 
     def _faults(
         self,

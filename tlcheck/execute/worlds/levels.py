@@ -350,8 +350,7 @@ class BothLevels:
         line = f" (line {problem.line})" if problem.line else ""
         text = f"the author's, on all inputs tried: as written, {problem}{line}"
         hangs = isinstance(problem, Deadlock) and self._hangs_as_lowered(self._arguments.draws[-1])
-        block = self.worlds[problem.world % len(self.worlds)].block
-        raise SourceIllegal(text, problem, block, hangs) from problem
+        raise SourceIllegal(text, problem, problem.block, hangs) from problem
 
     def _hangs_as_lowered(self, draw: inputs.Draw) -> bool:
         """Whether threads of the lowered kernel wait for what never happens, whenever asynchronous copies land."""

@@ -236,6 +236,18 @@ def test_a_kernel_that_reads_other_rows_as_lowered_is_executed_again_with_all_bl
         assert {outcome.name: outcome.verdict for outcome in found.outputs} == {"B": "agreed", "C": verdict}
 
 
+def test_a_block_of_an_earlier_kernel_that_stops_is_named() -> None:
+    """Its number is none among the blocks of the last kernel."""
+    mirrored = _moved(_op("sub", _int(BLOCKS - 1), BX))
+    beyond = _doubled(_op("add", BX, _op("floordiv", BX, _int(BLOCKS - 1))))
+    lowered = _function(beyond, mirrored, lowered=True)
+    checkpoints = {"source": _function(_doubled(), mirrored), "device-tir": lowered}
+    found = execute(Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {}))
+    assert found.illegal is not None
+    assert (found.illegal.what, found.illegal.index) == ("access of B out of bounds", (BLOCKS, 0))
+    assert found.illegal.block == (BLOCKS - 1, 0, 0)
+
+
 def test_for_a_race_alone_no_other_blocks_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two warps turn a row around in shared memory, without a barrier: the values are right where all move in step."""
     whole = []
