@@ -65,8 +65,9 @@ class Machine:
                     look()
             except Illegal as illegal:
                 illegal.stmt = illegal.stmt or state.at
-                world = self.worlds[illegal.world]
-                illegal.block, illegal.seed = world.block, world.seed
+                if illegal.world < len(self.worlds):  # else one of many iterations at once, and a plain run follows
+                    world = self.worlds[illegal.world]
+                    illegal.block, illegal.seed = world.block, world.seed
                 raise
             except KeyError as missing:
                 if missing.args[0] not in state.loops:
