@@ -86,13 +86,14 @@ def key_of(name: str) -> str:
     return _KEY_OF.get(name, name.replace(".", "_").upper())
 
 
-def pass_configs(own: Mapping[str, str], pass_name: str) -> list[KernelChange]:
-    """One pass configuration each: what concerns the guilty pass, then what the kernel sets, flipped, then others."""
-    set_by_kernel = {key_of(name) for name in own}
-    values = {**_flipped(own), **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
+def pass_configs(own: Mapping[str, str], pass_name: str) -> tuple[list[KernelChange], list[KernelChange]]:
+    """One pass configuration each: what concerns the guilty pass or is set by the kernel, flipped; then others."""
+    other_way, set_by_kernel = _flipped(own), {key_of(name) for name in own}
+    values = {**other_way, **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
     of_pass = [key for name, keys in _OF_PASS.items() if pass_name.endswith(name) for key in keys]
-    ranked = dict.fromkeys((*(key for key in of_pass if key in values), *values))
-    return [KernelChange(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in ranked]
+    likely = dict.fromkeys(key for key in (*of_pass, *other_way) if key in values)
+    changes = {key: KernelChange(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in values}
+    return [changes[key] for key in likely], [change for key, change in changes.items() if key not in likely]
 
 
 def flipped(own: Mapping[str, str]) -> list[KernelChange]:

@@ -101,9 +101,11 @@ class WorkaroundSearch:
     def search(self, wrong: WrongKernel) -> Workarounds:
         """Try one pass configuration, then a build argument, another release, and at last two pass configurations."""
         found = Workarounds(wrong)
-        singles = tried.pass_configs(wrong.result.pass_configs or {}, _guilty_pass(wrong.result))
+        likely, others = tried.pass_configs(wrong.result.pass_configs or {}, _guilty_pass(wrong.result))
+        singles = [*likely, *others]
         older, newer = installed_around(wrong.run.toolchain, wrong.run.release, self.settings.requirements)
-        self._try(found, singles)
+        self._try(found, likely)
+        self._try(found, others)
         self._try(found, tried.arguments(wrong.run))
         for releases in (newer, older):
             self._try(found, [KernelChange(tried.RELEASE, release=release) for release in releases])
