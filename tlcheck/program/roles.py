@@ -59,7 +59,7 @@ def roles(function: Function) -> Roles:
     parameters = {b.data.uid: b for b in reversed(function.buffers)}
     outputs = tuple([b for uid, b in reversed(parameters.items()) if modes.get(uid, 0) & WRITE])
     updated = tuple([b for b in outputs if modes[b.data.uid] & READ])
-    return Roles(outputs, updated, any(map(_returns, atomics)), any(map(_adds_floats, atomics)))
+    return Roles(outputs, updated, any(map(returns, atomics)), any(map(_adds_floats, atomics)))
 
 
 @lru_cache(maxsize=16)
@@ -139,7 +139,8 @@ def _destination(e: Expr) -> Expr | None:
     return next(said, next((a for a in places if a.op == "load" or is_address(a)), None))
 
 
-def _returns(e: Expr) -> bool:
+def returns(e: Expr) -> bool:
+    """Whether an atomic gives back what was there before."""
     return name_of_call(e).endswith(_RETURNING) or dict(e.annotations).get("return_prev", "0") not in ("0", "False")
 
 

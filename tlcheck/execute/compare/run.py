@@ -41,6 +41,7 @@ from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier, pointers
 from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.program.roles import independent, roles
+from tlcheck.program.tickets import ticketed
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -481,7 +482,7 @@ class _Judge:
         self, name: str, compared: comparison.Compared, seed: int, lowered: Invocation, draw: inputs.Draw
     ) -> OutputOutcome:
         """The verdict where elements differ by more than the first bound."""
-        if self._levels.roles.returning:
+        if self._levels.roles.returning and name in ticketed(self._levels.source):
             return self._in_any_order(name, compared, seed, lowered, draw)
         differs = compared.differs
         moved, overflowed = self._levels.jittered(name, seed, draw, compared.elements, compared.expected)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, load, number, variable
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.run import execute
-from tlcheck.snapshot.ir import Expr, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Stmt, Store
 
 THREADS = 32
 
@@ -69,3 +69,18 @@ def test_what_the_last_thread_leaves_is_undecided(tickets: Tickets) -> None:
     written, lowered = (tickets.stored(e, places=THREADS // 2) for e in (tickets.kernel.tx, last_first))
     found = tickets.judged(written, lowered)
     assert (found.verdict, found.reason) == ("undecided", "it depends on the order of atomics")
+
+
+@pytest.mark.parametrize(("decided", "verdict"), [(False, "refuted"), (True, "undecided")])
+def test_what_no_ticket_decides_has_its_place(tickets: Tickets, decided: bool, verdict: str) -> None:
+    """The same elements in reverse are another output, unless a ticket says which of them are stored."""
+    address = Expr("call", "handle", (load(tickets.n, 0),), "address_of")
+    drawn = variable("t")
+    draws = Bind(drawn, Expr("call", "int32", (address, number(1)), "atomic_add_ret_elem_op"))
+
+    def stored(place: Expr) -> Stmt:
+        store: Stmt = Store(tickets.b, (place,), load(tickets.a, tickets.kernel.tx))
+        return Seq((draws, If(Expr("lt", "bool", (drawn, number(20))), store, None) if decided else store))
+
+    last_first = Expr("sub", "int32", (number(THREADS - 1), tickets.kernel.tx))
+    assert tickets.judged(stored(tickets.kernel.tx), stored(last_first)).verdict == verdict
