@@ -286,7 +286,8 @@ CUDA = ReasonKind(
     "the CUDA that is made of the kernel may compute something else",
     "TileLang's code generation, nvcc or CUTLASS treats an expression of the kernel otherwise than the TIR says, or "
     "refuses it.",
-    "cast explicitly, or compute in float32 and convert at the end.",
+    "cast explicitly, or compute in float32 and convert at the end. A tensor through which threads of a block exchange "
+    "values needs T.annotate_restrict_buffers(NAME), which takes `__restrict__` from it.",
 )
 
 # What could not be proved.

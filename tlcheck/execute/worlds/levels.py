@@ -45,6 +45,7 @@ from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.observed import counters, may_order
 from tlcheck.program.release import UNKNOWN, Release
+from tlcheck.program.restrict import read_early
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -98,6 +99,11 @@ class BothLevels:
         printed = self.checkpoint == LOWERED and target.kind == "cuda"
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
             raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
+        early = read_early(self.lowered, snapshot.cuda) if printed else None
+        if early is not None:
+            where = f" (line {early[1]})" if early[1] else ""
+            what = f"{early[0]} is __restrict__: nvcc may read before a barrier what another thread stores{where}"
+            raise NotModelled(what, reasons.CUDA)
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(
             snapshot, self.source, request.given or {}, request.poisoned, self._course, request.drawn
