@@ -25,7 +25,7 @@ from tlcheck.program.hip_library import behaviour
 RELEASE = "0.1.15"
 HEADER = "#include <hip/hip_runtime.h>\n#include <tl_templates/hip/common.h>\n"
 _FIRST = HEADER.count("\n") + 1
-_DIALECT = Dialect(references=False, packs=False)
+_DIALECT = Dialect(references=False, packs=True)
 _MENTIONED = re.compile(r"probe\.hip:(\d+):\d+: (?:error|note)")
 _OPERATION = re.compile(r"^\s+((?:global|flat|buffer)_(?:atomic_\w+|load_\w+|store_\w+)|buffer_(?:inv|wbl2)|ds_\w+)")
 _ORDERING = ("buffer_inv", "buffer_wbl2")  # what an acquire and a release at the scope of a device are
@@ -78,8 +78,13 @@ def judged(call: LibraryCall, made: tuple[str, ...] | None) -> str:
     if said.verdict == LOST and ordered:
         return "has an order"
     named = [name for name in said.instructions if not name.startswith("__hip")]
-    missing = [name for name in named if name not in made]
+    missing = [name for name in named if name not in made and not _is_a_loop(name, made)]
     return f"no {missing[0]}" if missing else "agree"
+
+
+def _is_a_loop(name: str, made: tuple[str, ...]) -> bool:
+    """Whether a maximum or minimum of floats in LDS became compare-and-swaps: that hangs on the release of ROCm."""
+    return re.fullmatch(r"ds_(max|min)_f\d+", name) is not None and any("cmpst" in found for found in made)
 
 
 def main() -> int:

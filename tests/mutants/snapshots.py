@@ -1,7 +1,7 @@
 """The kernels that `make mutants` breaks, lowered, in one small file.
 
-`tlcheck check tests/mutants/kernels.py --arch sm_80,sm_90 --toolchain 0.1.15 --save DIR`, the same for the other files
-of `KERNELS`, then `python -m tests.mutants.snapshots DIR tests/mutants/kernels-0.1.15.zip`.
+`tlcheck check FILE --arch sm_80,sm_90,gfx942,gfx950 --toolchain 0.1.15 --save DIR` for the files of `KERNELS`, then
+`python -m tests.mutants.snapshots DIR tests/mutants/kernels-0.1.15.zip`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ KERNELS = {
     "tests/mutants/kernels.py": {
         "sm_80": "four_stages halves norm parts rounds rows scaled tails waves",
         "sm_90": "four_stages norm parts prefixes rows scaled softmax tails turned two_stages waves window",
+        "gfx942": "halves norm prefixes rounds rows tails window",
+        "gfx950": "tails",
     },
     "tests/wrong_code/kernels.py": {"sm_80": "nested skipped"},
     "cases/atomics.py": {"sm_80": "loop_ragged_pipelined replicated_tile"},

@@ -48,7 +48,8 @@ def _wide(call: LibraryCall) -> Behaviour:
     """Float by float; the values are given by their address, which is that of a vector."""
     if (call.destination, call.value, call.pointer) != ("float32", "float32", True):
         return Behaviour(REFUSED, f"the header has AtomicAddx{call.width} for the addresses of floats of 32 bits alone")
-    return _ordered(call, "ds_add_f32" if call.shared else "global_atomic_add_f32", (4, 4 * call.width))
+    in_lds = f"ds_add_{'rtn_' * call.returns}f32"
+    return _ordered(call, in_lds if call.shared else "global_atomic_add_f32", (4, 4 * call.width))
 
 
 def _single(call: LibraryCall) -> Behaviour | None:

@@ -56,7 +56,7 @@ def test_a_fence_before_a_bulk_copy_is_on_the_way_to_those_who_wait_for_its_byte
     assert {(race.buffer, race.missing) for race in found.races} == {("a", "fence.proxy.async")}
 
 
-@pytest.mark.parametrize("kernel", ["halves sm_80", "prefixes sm_90"])
+@pytest.mark.parametrize("kernel", ["halves sm_80", "prefixes sm_90", "halves gfx942"])
 def test_mutants_are_noticed_or_known(kernel: str) -> None:
     assert not unexpected(kernel, chosen(kernels()[kernel].checkpoints["device-tir"]))
 
