@@ -21,8 +21,8 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
 
 def pages() -> list[Path]:
     """Return every page, relative to the repository."""
-    folders = (ROOT / "docs", ROOT / "results", ROOT / "changelog.d")
-    files = [*ROOT.glob("*.md"), *(file for folder in folders for file in folder.rglob("*.md"))]
+    files = [*ROOT.glob("*.md"), ROOT / "changelog.d" / "README.md"]
+    files += [file for folder in ("docs", "results") for file in (ROOT / folder).rglob("*.md")]
     return sorted(file.relative_to(ROOT) for file in files)
 
 

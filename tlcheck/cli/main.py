@@ -43,6 +43,7 @@ COMMANDS = {
     "bisect": "find the releases that have a kernel wrong, or the pass that makes it so",
     "cache": "show or remove the results of earlier runs",
     "toolchain": "install, list, remove and locate TileLang releases",
+    "new": "write the files of a new instruction or rule, in a checkout of tlcheck",
     "completion": "print the script with which bash or zsh completes commands and options",
     "doctor": "show what is installed, what works, and what to do about the rest",
 }
