@@ -188,6 +188,7 @@ class _Claims:
         poisoned = found.got.startswith("poison")
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
         what = f"{name} is rounded by more than what is written" if found.rounded else what
+        what = f"{name} lacks a rounding that is written" if found.finer else what
         what = what if wrong.departure is None else f"{what}: {wrong.departure.words}"
         stmt = found.writer.origin.stmt if found.writer is not None else None
         problem = "poison" if poisoned else "differs"

@@ -30,8 +30,8 @@ class Difference:
 
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
-    the last write as lowered, if any; author: in the source. rounded: seen where floats have their own types; early:
-    where asynchronous copies land as early as they may.
+    the last write as lowered, if any; author: in the source. rounded: seen where floats have their own types; finer:
+    and it is a rounding of the source that is missing; early: where asynchronous copies land as early as they may.
     """
 
     element: int
@@ -43,6 +43,7 @@ class Difference:
     writer: Writer | None = None
     author: Writer | None = None
     rounded: bool = False
+    finer: bool = False
     early: bool = False
 
     @property

@@ -8,17 +8,20 @@ a choice hangs on rounding, a few elements are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.values import Array, Kind, kind_of
-from tlcheck.snapshot.ir import Evaluate, Function
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _TIMES = 4  # as far off as the source: still rounding
 _LEAST = 2.0**-14  # of a result's usual size: what no type narrower than float32 comes near to
 _QUANTILES = (0.5, 0.9)
+_FEWEST = 8  # elements: of fewer, one may be off by chance
 _MOVING = frozenset({"load", "ramp", "broadcast", "shuffle", "var", "float"})  # these round nothing
 
 
@@ -61,6 +64,38 @@ def coarser(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask 
     if any(_quantile(got, known, q) <= bound for q, bound in zip(_QUANTILES, allowed, strict=True)):
         return None
     return np.asarray(known & (got > allowed[0]))
+
+
+def cancels(function: Function) -> bool:
+    """Whether a source without floats narrower than 32 bits subtracts from a sum: its rounding may be what it is for.
+
+    So are `(a + c) - c`, which rounds to a multiple, and the error of a sum (Knuth's two-sum, Kahan).
+    """
+    if rounds(function):
+        return False
+    values = {s.var.uid: s.value for s in statements(function.body) if isinstance(s, Bind)}
+    return any(_is_sum_less(e, values) for s in statements(function.body) for e in postorder(expressions(s)))
+
+
+def _is_sum_less(e: Expr, values: Mapping[int, Expr]) -> bool:
+    """Whether an expression is a difference of floats with a sum or difference in it."""
+    if e.op != "sub" or not e.dtype.startswith("float"):
+        return False
+    return any(_named(a, values).op in ("add", "sub") for a in e.args)
+
+
+def _named(e: Expr, values: Mapping[int, Expr]) -> Expr:
+    return values.get(e.uid, e) if e.op == "var" else e
+
+
+def finer(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask | None:
+    """Which elements to show where a kernel as lowered lacks a rounding of the source; None where it has each.
+
+    As `coarser`, the other way round: where no type is narrower than float32, nothing else loses as much.
+    """
+    if kind.bits < 32 or len(exact.elements) < _FEWEST or not np.isfinite(source.values).all():
+        return None
+    return coarser(exact, lowered, source, kind)
 
 
 def _quantile(values: Array, of: Mask, q: float) -> float:

@@ -20,7 +20,7 @@ from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
-from tlcheck.execute.compare.roundings import coarser, rounds
+from tlcheck.execute.compare.roundings import cancels, coarser, finer, rounds
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
@@ -120,6 +120,18 @@ def _coarser(name: str, seed: int, exact: Invocation, source: Invocation, lowere
     return replace(comparison.first(compared, wrong, seed, lowered.machine.state.reasons), rounded=True)
 
 
+def _finer(name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation) -> Difference | None:
+    """How an output lacks a rounding that the source has; None where it has each."""
+    tensor = exact.left[name]
+    sides = [comparison.left_of(each.left, name, seed) for each in (exact, source, lowered)]
+    wrong = finer(sides[0], sides[1], sides[2], tensor.kind)
+    if wrong is None:
+        return None
+    initial = tensor.initial(seed, sides[0].elements)
+    compared = comparison.compare(sides[1], sides[2], initial, sides[0].elements)
+    return replace(comparison.first(compared, wrong, seed, lowered.machine.state.reasons), rounded=True, finer=True)
+
+
 class _Judge:
     """Compares what both levels of a kernel leave."""
 
@@ -180,7 +192,7 @@ class _Judge:
         stop = (None if early is None else early.illegal) or self._hang(watching, draw)
         rounded = None
         few = not self._levels.request.brief and source.spent + lowered.spent <= _ROUNDED
-        if stop is None and few and rounds(self._levels.lowered):
+        if stop is None and few and (rounds(self._levels.lowered) or cancels(self._levels.source)):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
@@ -352,9 +364,9 @@ class _Judge:
         """The outputs after one block has run on the last inputs with floats in their own types: what agreed and loses
         more is refuted. None where that is not possible.
         """
-        world = self._levels.worlds[-1]
+        world, meant = self._levels.worlds[-1], not rounds(self._levels.lowered)
         exact = self._levels.source_invocation(draw, worlds=[world])
-        source = self._levels.source_invocation(draw, worlds=[world], exact=False, costly=True)
+        source = self._levels.source_invocation(draw, worlds=[world], exact=False, costly=not meant)
         lowered = self._levels.lowered_invocation(draw, worlds=[world], exact=False)
         try:
             for invocation in (exact, source, lowered):
@@ -366,7 +378,8 @@ class _Judge:
         for outcome in outputs:
             difference = None
             if outcome.verdict == "agreed" and not self._levels.roles.returning:
-                difference = _coarser(outcome.name, world.seed, exact, source, lowered)
+                compared = _finer if meant else _coarser
+                difference = compared(outcome.name, world.seed, exact, source, lowered)
             found.append(outcome if difference is None else self._refuted(outcome.name, difference, lowered, draw))
         return found
 
