@@ -1,7 +1,9 @@
 """Scans of a buffer in shared memory by the device library: CumSum and CumMax in one and two dimensions (scan.h).
 
-All threads of the block call the function; together they do what it promises: dst holds the inclusive scan of src. A
-thread reads and writes the same elements, so that src may be dst.
+Together `threads` threads, from thread 0 of the block on, do what the function promises: dst holds the inclusive scan
+of src. A thread reads and writes the same elements, so that src may be dst. A warp with a higher number takes the lines
+that its number says, which another one has too; where lower ones do not call the function, their first lines are left
+out.
 
 Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
 number of columns, in whole segments: right for a square alone.
@@ -37,7 +39,7 @@ def scan_line(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
     reverse, length = "true" in parameters[1:2] or "1" in parameters[1:2], _literal(e.args[2])
-    lines = _Lines((length, 1), 1, program)
+    lines = _Lines((length, 1), 1, program)  # other warps have the lines 1, 2 and so on: none
     if not _is_by_half_a_wave(parameters, program):
         _require_warps(parameters, program)
         return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program)
@@ -73,18 +75,18 @@ class _Lines:
     """
 
     def __init__(self, shape: tuple[int, int], warps: int, program: KernelProgram, read: int | None = None) -> None:
-        """shape: the length of a line, and how many there are. warps: that take part.
+        """shape: the length of a line, and how many there are. warps: that they are divided among.
 
         read: how many elements of a line are read, if not all.
         """
-        self.shape = shape
-        width = program.options.target.warp
-        warp, lane = np.divmod(np.arange(program.state.threads), width)
-        rounds, segments = -(-shape[1] // warps), -(-shape[0] // width)
-        step = np.arange(rounds * segments).reshape(-1, 1)
-        self.along = step % segments * width + lane
-        self.across = step // segments * warps + warp
-        self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
+        self._length, self._width = shape[0], program.options.target.warp
+        self._threads = program.state.threads
+        warp, lane = np.divmod(np.arange(self._threads), self._width)
+        self._rounds, self._segments = -(-shape[1] // warps), -(-shape[0] // self._width)
+        step = np.arange(self._rounds * self._segments).reshape(-1, 1)
+        self.along = step % self._segments * self._width + lane
+        self.across = step // self._segments * warps + warp
+        self.taken = (self.along < shape[0]) & (self.across < shape[1])
         self.read = self.taken & (self.along < (shape[0] if read is None else read))
 
     def place(self, pointer: Expr, strides: tuple[int, int], program: KernelProgram) -> BufferElement:
@@ -93,15 +95,23 @@ class _Lines:
         return program.pointer(pointer, 1, Code(lambda frame: offsets, frozenset(), True))
 
     def gathered(self, values: Array) -> Array:
-        """(length, lines, worlds) of (steps, worlds, threads)."""
-        found = np.zeros((*self.shape, values.shape[1]), values.dtype)
-        found[self.along[self.read], self.across[self.read]] = np.moveaxis(values, 1, -1)[self.read]
-        return found
+        """(length, rounds, worlds, warps) of (steps, worlds, threads): each line of each warp."""
+        known = np.where(self.read[:, None, :], values, np.zeros((), values.dtype))
+        rest = -self._threads % self._width  # the last warp's missing threads
+        whole = np.pad(known, ((0, 0), (0, 0), (0, rest)))
+        parts = whole.reshape(self._rounds, self._segments, values.shape[1], -1, self._width)
+        return parts.transpose(1, 4, 0, 2, 3).reshape(-1, *self._shape(values.shape[1]))[: self._length]
 
     def spread(self, values: Array) -> Array:
-        """(steps, worlds, threads) of (length, lines, worlds)."""
-        along, across = np.where(self.taken, self.along, 0), np.where(self.taken, self.across, 0)
-        return np.moveaxis(values[along, across], -1, 1)
+        """(steps, worlds, threads) of (length, rounds, worlds, warps)."""
+        worlds, rest = values.shape[2], self._segments * self._width - self._length
+        whole = np.pad(values, ((0, rest), (0, 0), (0, 0), (0, 0)))
+        parts = whole.reshape(self._segments, self._width, *self._shape(worlds)).transpose(2, 0, 3, 4, 1)
+        return parts.reshape(self._rounds * self._segments, worlds, -1)[:, :, : self._threads]
+
+    def _shape(self, worlds: int) -> tuple[int, int, int]:
+        """(rounds, worlds, warps)."""
+        return self._rounds, worlds, -(-self._threads // self._width)
 
 
 def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
@@ -172,8 +182,8 @@ def _scanning(
         found = np.flip(found, 0) if reverse else found
         found = found if settle is None else settle(found)
         if undefined is not None:
-            nobodys = nothing_in(target.kind, program.state.chances).reshape(1, 1, -1)
-            found = np.where(undefined[:, None, None], nobodys, found)
+            nobodys = nothing_in(target.kind, program.state.chances).reshape(1, 1, -1, 1)
+            found = np.where(undefined[:, None, None, None], nobodys, found)
         with target.only_where(frame, taken):
             target.store(frame, lines.spread(found))
         return 0

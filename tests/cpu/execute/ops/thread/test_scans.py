@@ -13,7 +13,7 @@ from tlcheck.execute.observe.watch import Watch
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal
 from tlcheck.program.release import UNKNOWN, Release
-from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()
 
@@ -35,15 +35,16 @@ def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, t
 
 
 def _scanned(
-    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: Release = UNKNOWN
+    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: Release = UNKNOWN, first: int = 0
 ) -> tuple[Array, Array, Watch]:
-    """The values, what is left of the scan of them, and who watched the order of accesses."""
+    """The values, what is left of the scan of them, and who watched the order of accesses. first: thread that scans."""
     tx = Expr("var", "int32", (), "tx", 1)
     a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
     d = s if in_place else _buffer("d", size, "shared", 5)
     addresses = [Expr("call", "handle", (Expr("load", "float32", (_int(0),), buffer=x),), "address_of") for x in (s, d)]
     library = Expr("str", "handle", (), f"tl::{name}::run")
-    scan = Evaluate(Expr("call", "float32", (library, *addresses, *map(_int, sizes)), "call_extern"))
+    call = Evaluate(Expr("call", "float32", (library, *addresses, *map(_int, sizes)), "call_extern"))
+    scan = If(Expr("le", "bool", (_int(first), tx)), call)
     barrier = Evaluate(Expr("call", "int32", (Expr("str", "handle", (), "shared"),), "tvm_storage_sync"))
     copies = [_copied(s, a, size, 6, threads, tx), _copied(b, d, size, 7, threads, tx)]
     allocated = [Alloc(x) for x in dict.fromkeys((s, d))]
@@ -79,6 +80,23 @@ def test_rows_and_columns(name: str, rows: int, columns: int, axis: int, reverse
     expected = (np.maximum if "Max" in name else np.add).accumulate(box, axis)
     assert np.array_equal(left.reshape(rows, columns), np.flip(expected, axis) if reverse else expected)
     assert not watch.races
+
+
+def test_threads_that_do_not_begin_at_0_leave_lines_out() -> None:
+    """By InclusiveScan2D of scan.h: `item` is the number of the thread in the block, by which lines are taken."""
+    values, left, _ = _scanned(
+        "CumSum2D<128, 1, false>", 6, 32, 32, 32, size=192, threads=192, in_place=True, first=128
+    )
+    box, found = values.reshape(6, 32), left.reshape(6, 32)
+    assert np.array_equal(found[:4], box[:4])
+    assert np.array_equal(found[4:], np.cumsum(box[4:], 1))
+
+
+def test_more_threads_than_it_is_for_race() -> None:
+    *_, few = _scanned("CumSum2D<128, 1, false>", 6, 32, 32, 32, size=192, threads=64, in_place=True)
+    *_, many = _scanned("CumSum2D<128, 1, false>", 6, 32, 32, 32, size=192, threads=192, in_place=True)
+    assert not few.races
+    assert many.races
 
 
 def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
