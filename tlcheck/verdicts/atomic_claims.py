@@ -135,6 +135,10 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
 
 def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, Reason, Finding | None]:
     broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
+    if broken and _is_mended(own, broken):
+        evidence, _, first = broken[0]
+        text = f"at {evidence.checkpoint} {first.what}, and at {Checkpoint.DEVICE_TIR} the additions are right again"
+        return UNDECIDED, Reason(reasons.NOT_SHOWN, text), None
     finding = _finding(of, broken)
     verdict, reason = _verdict(of, own, finding)
     if verdict == PROVED and broken:  # by instructions: the additions are the same
@@ -142,6 +146,13 @@ def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, Re
         text = f"at {evidence.checkpoint} {first.what}, but no addition was found that shows it"
         return UNDECIDED, Reason(reasons.NOT_SHOWN, text), None
     return verdict, reason, finding
+
+
+def _is_mended(own: Sequence[Evidence], broken: Sequence[tuple[Evidence, Rule, Broken]]) -> bool:
+    """Whether the device gets what is written all the same, such as by a guard that a later pass puts around it."""
+    last = [e for e in own if e.checkpoint == Checkpoint.DEVICE_TIR]
+    is_right = bool(last) and all(e.status == "same" for e in last)
+    return is_right and all(e.checkpoint != Checkpoint.DEVICE_TIR for e, *_ in broken)
 
 
 def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, Reason]:

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.mutations.mutants import Mutant, mutants
-from tests.cpu.prove.handmade import ADDED, THREAD, add, number, operation, own, pair
+from tests.cpu.prove.handmade import ADDED, THREAD, add, load, number, operation, own, pair
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove.evidence import Evidence, evidence
 from tlcheck.prove.plans import Comparison
 from tlcheck.prove.subject import evidences, subject
-from tlcheck.snapshot.ir import Evaluate, Expr, Snapshot, Stmt
+from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 
@@ -129,3 +129,17 @@ def test_an_atomic_that_no_thread_reaches_is_not_missed(thread: int, verdict: st
     (claim,) = judge_atomics(pair(never, Evaluate(number(0)))).claims
     assert claim.verdict == verdict
     assert (claim.finding.words if claim.finding is not None else "").count(witness)
+
+
+@pytest.mark.parametrize(("last", "verdict"), [("right", "undecided"), ("wrong", "refuted")])
+def test_what_a_later_pass_mends_is_not_refuted(last: str, verdict: str) -> None:
+    """Such as an addition of too many threads, which the guard of what it reads leaves out again."""
+    once = add(load(ADDED, THREAD), number(1))
+    twice = pair(once, Seq((once, once))).checkpoints["device-tir"]
+    right = pair(once, once)
+    source, intent, end = right.checkpoints.values()
+    checkpoints = {"source": source, "intent": intent, "lower-tile-op": twice}
+    checkpoints["device-tir"] = end if last == "right" else twice
+    (claim,) = judge_atomics(replace(right, checkpoints=checkpoints)).claims
+    assert claim.verdict == verdict
+    assert ("right again" in claim.reason) == (last == "right")
