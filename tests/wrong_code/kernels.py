@@ -573,6 +573,172 @@ def matrix_by_vector(rows=64, columns=64, tile=2):
     return main
 
 
+@tilelang.jit
+def counted_before_a_pipeline():
+    """Threads count before a pipeline whose loads are another warp group's: these threads count, too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), C: T.Tensor((64, 64), "float32"), N: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            n = T.alloc_shared((4,), "int32")
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(n)
+            T.atomic_add(n[T.get_thread_binding() % 4], 1)
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[k * 64, 0], a)
+                T.gemm(a, a, c)
+            T.copy(c, C)
+            T.copy(n, N)
+
+    return main
+
+
+@tilelang.jit
+def written_before_a_pipeline():
+    """Each thread writes an element before such a pipeline: the other warp group writes what lies behind."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "float16"),
+        X: T.Tensor((256,), "float32"),
+        C: T.Tensor((64, 64), "float32"),
+        Y: T.Tensor((2, 128), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((2, 128), "float32")
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            s[1, tx] = X[tx + 128]
+            s[0, tx] = X[tx]
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[k * 64, 0], a)
+                T.gemm(a, a, c)
+            T.copy(c, C)
+            T.copy(s, Y)
+
+    return main
+
+
+@tilelang.jit
+def scanned_after_a_pipeline():
+    """A running sum after such a pipeline: the threads that are left are not those that it is written for."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            s = T.alloc_shared((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[k * 64, 0], a)
+                T.gemm(a, a, c)
+            T.copy(c, s)
+            T.cumsum(s, dim=1)
+            T.copy(s, C)
+
+    return main
+
+
+@tilelang.jit
+def kept_over_a_pipeline():
+    """Registers that are set before such a pipeline, by all threads, and stored after it, by half of them."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "float16"),
+        X: T.Tensor((256,), "float32"),
+        C: T.Tensor((64, 64), "float32"),
+        Y: T.Tensor((2, 256), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            s = T.alloc_shared((256,), "float32")
+            x = T.alloc_fragment((256,), "float32")
+            T.fill(x, 1)
+            for i in T.Parallel(256):
+                s[i] = x[i]
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[k * 64, 0], a)
+                T.gemm(a, a, c)
+            T.copy(c, C)
+            T.copy(s, Y[0, :])
+            for i in T.Parallel(256):
+                Y[1, i] = x[i]
+
+    return main
+
+
+@tilelang.jit
+def begun_by_thread():
+    """A loop that begins at the thread's number and takes at most one step: threads that take none take one, too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 16), "float32"), B: T.Tensor((4, 16), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((4, 16), "float32")
+            T.clear(s)
+            for i in T.serial(tx % 32, 16, 32):
+                s[tx // 32, i] = A[tx // 32, i]
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def vectors_of_integers():
+    """Four integers are added at a time, by the instruction for float32."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512,), "int32"), B: T.Tensor((512,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding()
+            T.atomic_addx4(B[tx * 4], A[tx * 4])
+
+    return main
+
+
+@tilelang.jit
+def converted_sums():
+    """Eight numbers are converted and added to one element in a vectorized loop: nothing is stored."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 8), "float32"), O: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=64) as _:
+            tx = T.get_thread_binding()
+            O[tx] = 0
+            for k in T.vectorized(8):
+                O[tx] = O[tx] + A[tx, k]
+
+    return main
+
+
+@tilelang.jit
+def shallow_product():
+    """A product of 8 bits whose depth is half of what one instruction takes."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 16), "int8"), B: T.Tensor((16, 64), "int8"), C: T.Tensor((64, 64), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 16), "int8")
+            b = T.alloc_shared((16, 64), "int8")
+            c = T.alloc_fragment((64, 64), "int32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -609,3 +775,11 @@ sometimes = Case(around_a_loop)
 misplaced = Case(narrow_stages, {}, ("sm_90",))
 batched = Case(reduced_by_fours)
 unreduced = Case(matrix_by_vector)
+joined = Case(counted_before_a_pipeline, {}, ("sm_90",))
+overrun = Case(written_before_a_pipeline, {}, ("sm_90",))
+unscanned = Case(scanned_after_a_pipeline, {}, ("sm_90",))
+parted = Case(kept_over_a_pipeline, {}, ("sm_90",))
+begun = Case(begun_by_thread)
+reinterpreted = Case(vectors_of_integers, {}, ("sm_90",))
+converted = Case(converted_sums)
+shallow = Case(shallow_product)
