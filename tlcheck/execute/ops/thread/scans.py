@@ -100,14 +100,16 @@ class _Lines:
         rest = -self._threads % self._width  # the last warp's missing threads
         whole = np.pad(known, ((0, 0), (0, 0), (0, rest)))
         parts = whole.reshape(self._rounds, self._segments, values.shape[1], -1, self._width)
-        return parts.transpose(1, 4, 0, 2, 3).reshape(-1, *self._shape(values.shape[1]))[: self._length]
+        found: Array = parts.transpose(1, 4, 0, 2, 3).reshape(-1, *self._shape(values.shape[1]))
+        return found[: self._length]
 
     def spread(self, values: Array) -> Array:
         """(steps, worlds, threads) of (length, rounds, worlds, warps)."""
         worlds, rest = values.shape[2], self._segments * self._width - self._length
         whole = np.pad(values, ((0, rest), (0, 0), (0, 0), (0, 0)))
         parts = whole.reshape(self._segments, self._width, *self._shape(worlds)).transpose(2, 0, 3, 4, 1)
-        return parts.reshape(self._rounds * self._segments, worlds, -1)[:, :, : self._threads]
+        found: Array = parts.reshape(self._rounds * self._segments, worlds, -1)
+        return found[:, :, : self._threads]
 
     def _shape(self, worlds: int) -> tuple[int, int, int]:
         """(rounds, worlds, warps)."""
