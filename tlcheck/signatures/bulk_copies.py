@@ -86,3 +86,24 @@ REMOTE = Family(
     {"ptx_cluster_store": Signature(writes=(Address(0),), collective=Collective.CLUSTER)},
     needs="cluster",
 )
+
+_QUERY = Signature(reads=(Address(0),))
+
+LAUNCHES = Family(
+    "clusterlaunchcontrol",
+    "PTX 9.7.13.17",
+    {
+        **dict.fromkeys(
+            ("clc_try_cancel", "clc_try_cancel_multicast"),
+            Signature(
+                writes=(Address(0),),
+                mbarrier=1,
+                asynchronous=Completion.MBARRIER,
+                proxy=Proxy.ASYNC,
+                collective=Collective.CLUSTER,
+            ),
+        ),
+        **dict.fromkeys(("clc_is_canceled", *(f"clc_get_first_ctaid_{axis}" for axis in "xyz")), _QUERY),
+    },
+    needs="clusterlaunchcontrol",
+)

@@ -30,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     cp_async.FAMILY,
     bulk_copies.FAMILY,
     bulk_copies.REMOTE,
+    bulk_copies.LAUNCHES,
     mbarriers.FAMILY,
     barriers.FAMILY,
     barriers.ARRIVALS,

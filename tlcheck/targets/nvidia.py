@@ -66,6 +66,7 @@ _INSTRUCTIONS = {
     "wgmma": (90, 90),
     "tcgen05": (100, 110),
     "st.bulk": (100, _NEWEST),
+    "clusterlaunchcontrol": (100, _NEWEST),
 }
 _COMPILED_AS = {90: "a", 100: "a", 120: "a"}  # bulk tensor copies and wgmma exist there only
 

@@ -10,12 +10,15 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.snapshot.ir import Alloc, Bind, For, Function, Stmt
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, For, Function, Stmt, While
 from tlcheck.snapshot.walk import children, statements
+
+_BREAKS = ("loop_break", "break_loop")
 
 
 def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> int:
-    """At least how many statements a block executes: loops whose bounds are not known count once."""
+    """At least how many statements a block executes: loops that may break, or of unknown bounds, count once."""
     return _count(function.body, dict(sizes))
 
 
@@ -26,10 +29,20 @@ def _count(stmt: Stmt, values: dict[str, Any]) -> int:
     inner = sum(_count(s, values) for s in children(stmt))
     if isinstance(stmt, For) and stmt.kind != "parallel":
         try:
-            return max(int(evaluated(stmt.extent, values)), 0) * max(inner, 1)
+            extent = max(int(evaluated(stmt.extent, values)), 0)
         except NotModelled:
             return inner
+        return (min(extent, 1) if _breaks(stmt.body) else extent) * max(inner, 1)
     return max(inner, 1)
+
+
+def _breaks(stmt: Stmt) -> bool:
+    """Whether threads may leave the loop of this body early."""
+    if isinstance(stmt, (For, While)):
+        return False
+    if isinstance(stmt, Evaluate) and stmt.value.op == "call" and name_of_call(stmt.value) in _BREAKS:
+        return True
+    return any(map(_breaks, children(stmt)))
 
 
 def worlds_that_fit(function: Function, threads: int, source: bool, budget: Budget, wanted: int) -> int:

@@ -245,7 +245,8 @@ class BothLevels:
         if most is None or not self._is_chosen or self._work(worlds) <= most:
             return worlds
         if size > 1:
-            return [*worlds[:size], *worlds[-size:]] if len(worlds) > size else worlds
+            fewer = [*worlds[:size], *worlds[-size:]]
+            return fewer if len(worlds) > size and self._work(fewer) <= most else worlds[:size]
         first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
         other = replace(between[0] if between else last, seed=last.seed)
         fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))

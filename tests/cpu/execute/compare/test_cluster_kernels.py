@@ -55,13 +55,13 @@ def verdicts(found: Execution) -> set[str]:
     return {outcome.verdict for outcome in found.outputs}
 
 
-@pytest.mark.parametrize("name", ["stores", "copies", "multicast", "ranked", "two_blocks"])
+@pytest.mark.parametrize("name", ["stores", "copies", "multicast", "ranked", "two_blocks", "taken"])
 def test_a_kernel_is_executed_to_the_end(name: str) -> None:
     found = execute(fixture(name), Request(blocks=1))
     assert verdicts(found) == {"agreed"}
     assert not found.races
     assert found.illegal is None
-    assert len(found.blocks) % (2 if name == "two_blocks" else 4) == 0, "a part of a cluster ran"
+    assert len(found.blocks) % (2 if name in ("two_blocks", "taken") else 4) == 0, "a part of a cluster ran"
 
 
 def test_a_barrier_of_the_block_is_no_barrier_of_the_cluster() -> None:
@@ -155,3 +155,29 @@ def test_a_commit_to_one_of_two_blocks_is_noticed() -> None:
 
     found = changed("two_blocks", "tcgen05_mma_arrive", 0, alone)
     assert found.illegal is not None
+
+
+def test_a_cluster_takes_over_others_one_after_the_other() -> None:
+    found = execute(fixture("taken"), Request(blocks=1))
+    assert verdicts(found) == {"agreed"}
+    assert not found.races
+    (output,) = found.outputs
+    assert output.name == "B"
+
+
+def test_a_response_that_is_asked_for_while_others_read_the_last_one_is_a_race() -> None:
+    """As in the first form of TileLang's example of a persistent product (pull request 2423)."""
+    found = changed("taken", "cluster_sync", 0, gone)
+    assert {race.buffer for race in found.races} == {"response"}
+    assert "a barrier of the cluster" in {race.missing for race in found.races}
+
+
+def test_a_response_that_is_not_waited_for_is_noticed() -> None:
+    found = changed("taken", "mbarrier_wait_parity", 0, gone)
+    assert verdicts(found) != {"agreed"}
+
+
+def test_bytes_of_a_response_that_nobody_announces_are_waited_for_in_vain() -> None:
+    found = changed("taken", "ptx_arrive_barrier_expect_tx", 0, other(1, 32))
+    assert found.illegal is not None
+    assert str(found.illegal).startswith("deadlock: waits at come[0]")
