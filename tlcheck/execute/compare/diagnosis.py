@@ -102,7 +102,7 @@ def _wrong_output(
         return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
 
     origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races)
-    onset = levels.onset(found.blocks, found.seed, is_wrong, rounded=found.rounded)
+    onset = levels.onset(found.blocks, found.seed, is_wrong, rounded=found.rounded or found.special)
     if onset is not None:
         found = _at_onset(levels, name, found, onset)
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None
@@ -112,7 +112,7 @@ def _wrong_output(
 def _at_onset(levels: Levels, name: str, found: Difference, onset: Onset) -> Difference:
     """The first element that differs at the onset, and who writes it there."""
     own = replace(levels.showing(found.blocks, found.seed), checkpoint=Checkpoint(onset.checkpoint))
-    brief = _outcome(levels.execution(replace(own, brief=not found.rounded)), name).difference
+    brief = _outcome(levels.execution(replace(own, brief=not (found.rounded or found.special))), name).difference
     if onset.checkpoint == LOWERED and brief is not None and _is_same(brief, found):
         return found
     first = _outcome(levels.execution(own), name).difference or found
@@ -148,6 +148,8 @@ def _departure(
 
 
 def _traced(snapshot: Snapshot, request: Request, name: str, found: Difference) -> Traced | None:
+    if found.special:
+        return None
     try:
         traced = trace(snapshot, request, name, found.index, found.element, _STEPS, early=found.early)
     except Stopped:

@@ -110,6 +110,8 @@ def origin_of(
     """
     if found.rounded:
         return _rounding(snapshot, request)
+    if found.special:
+        return None
     try:
         own = replace(request, blocks=found.blocks[:1] or request.blocks, seeds=(found.seed,))
         return _Search(snapshot, own, name, found, races).origin()

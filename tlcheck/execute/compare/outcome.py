@@ -31,7 +31,8 @@ class Difference:
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
     the last write as lowered, if any; author: in the source. rounded: seen where floats have their own types; finer:
-    and it is a rounding of the source that is missing; early: where asynchronous copies land as early as they may.
+    and it is a rounding of the source that is missing; special: where some inputs are NaN or infinite; early: where
+    asynchronous copies land as early as they may.
     """
 
     element: int
@@ -44,6 +45,7 @@ class Difference:
     author: Writer | None = None
     rounded: bool = False
     finer: bool = False
+    special: bool = False
     early: bool = False
 
     @property

@@ -21,6 +21,7 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import cancels, coarser, finer, rounds
+from tlcheck.execute.compare.specials import asks, differences
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
@@ -195,6 +196,8 @@ class _Judge:
         if stop is None and few and (rounds(self._levels.lowered) or cancels(self._levels.source)):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
+        if stop is None and few and not self._levels.request.is_own and asks(self._levels.source):
+            outputs = self._with_special_numbers(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         whose = attributed(watching.watches, authors)
@@ -383,6 +386,26 @@ class _Judge:
             found.append(outcome if difference is None else self._refuted(outcome.name, difference, lowered, draw))
         return found
 
+    def _with_special_numbers(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> list[OutputOutcome]:
+        """The outputs after one block has run with NaN and infinities: what agreed and differs is refuted."""
+        if self._levels.roles.returning:
+            return list(outputs)
+        wrong = dict(differences(self._levels, draw))
+        return [
+            OutputOutcome(
+                o.name, "refuted", difference=replace(wrong[o.name], index=self._place(o.name, wrong[o.name]))
+            )
+            if o.verdict == "agreed" and o.name in wrong
+            else o
+            for o in outputs
+        ]
+
+    def _place(self, name: str, difference: Difference) -> tuple[int, ...]:
+        """The logical index of an element that differs; its number where the tensor has strides."""
+        buffer = next(b for b in self._levels.source.buffers if b.data.value == name)
+        index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
+        return index or (difference.element,)
+
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
         if outcome.verdict != "refuted" or not self._levels.plain or not self._levels.request.contested:
@@ -544,9 +567,7 @@ class _Judge:
         if not self._levels.request.brief:
             writer = self._last_write(name, difference, self._levels.lowered_invocation(draw, late=late))
             author = self._last_write(name, difference, self._levels.source_invocation(draw))
-        buffer = next(b for b in self._levels.source.buffers if b.data.value == name)
-        index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
-        index = index or (difference.element,)
+        index = self._place(name, difference)
         found = replace(difference, writer=writer, author=author, index=index, early=not late)
         return OutputOutcome(name, "refuted", difference=found)
 

@@ -41,6 +41,7 @@ class Draw:
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
+    special: some floats of tensors are NaN, infinite or -0.
     """
 
     below: int = 8
@@ -50,6 +51,7 @@ class Draw:
     sparse: bool = False
     unit: bool = False
     distinct: tuple[str, ...] = ()
+    special: bool = False
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
@@ -278,7 +280,7 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
             found = np.where(_kept(key(seed), numbers), found, found.dtype.type(0))
         if draw.gaps and not seed and lengths:
             found[np.isin(numbers, list(lengths))] = 0
-        return found
+        return _with_specials(key(seed), numbers, found, kind) if draw.special and kind.is_float else found
 
     return elements
 
@@ -289,6 +291,13 @@ def _distinct(key: int, numbers: Array, limit: int) -> Array:
     """
     steps = (step for step in range(1 + key % limit, 2 * limit + 2) if gcd(step, limit) == 1)
     return np.asarray((numbers * next(steps) + (key >> 32) % limit) % limit)
+
+
+def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:
+    """Half of the elements as they are, the others NaN, infinities and -0."""
+    special = np.array([np.nan, np.inf, -np.inf, -0.0] if kind.bits > 8 else [-0.0])
+    chosen = _below(_words(key ^ 2, numbers), 8)
+    return np.where(chosen < len(special), special[np.minimum(chosen, len(special) - 1)], found)
 
 
 def _kept(key: int, numbers: Array) -> Array:

@@ -1,0 +1,66 @@
+"""Kernels that ask whether a float is a number run with NaN and infinities, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.execute.observe.test_tensors_in_order import store
+from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.specials import asks
+from tlcheck.snapshot.ir import Expr, Stmt
+
+HALF = Expr("float", "float32", (), 0.5)
+
+
+def compared(op: str, a: Expr, b: Expr) -> Expr:
+    return Expr(op, "bool", (a, b))
+
+
+class Asks:
+    """Each thread stores whether a condition holds for its element of A."""
+
+    def __init__(self) -> None:
+        self.kernel = Kernel(threads=32)
+        self.a, self.b = self.kernel.tensor("A", "float32", (32,)), self.kernel.tensor("B", "int32", (32,))
+        self.given = load(self.a, self.kernel.tx)
+        self.again = load(self.a, self.kernel.tx)
+
+    def stored(self, condition: Expr) -> Stmt:
+        return store(self.b, self.kernel.tx, Expr("select", "int32", (condition, number(1), number(0))))
+
+    def judged(self, source: Expr, lowered: Expr) -> OutputOutcome:
+        found = execute(self.kernel.snapshot((self.stored(source),), (self.stored(lowered),))).outputs
+        return next(outcome for outcome in found if outcome.name == "B")
+
+
+def test_a_comparison_with_itself_that_is_folded() -> None:
+    made = Asks()
+    found = made.judged(compared("ne", made.given, made.again), Expr("int", "bool", (), 0))
+    assert found.verdict == "refuted"
+    assert found.difference is not None
+    assert (found.difference.special, found.difference.expected, found.difference.got) == (True, "1", "0")
+
+
+def test_what_a_comparison_is_not() -> None:
+    made = Asks()
+    negated = Expr("not", "bool", (compared("gt", made.given, HALF),))
+    assert made.judged(negated, compared("le", made.given, HALF)).verdict == "refuted"
+    assert made.judged(negated, negated).verdict == "agreed"
+
+
+@pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite"])
+def test_a_question_that_is_kept(name: str) -> None:
+    made = Asks()
+    asked = Expr("call", "bool", (made.given,), name)
+    assert asks(made.kernel.function(made.stored(asked)))
+
+
+def test_a_kernel_that_does_not_ask_has_numbers_alone() -> None:
+    """A comparison turned round is another one for NaN alone, which such a kernel is not made for."""
+    made = Asks()
+    one = compared("le", made.given, HALF)
+    other = Expr("not", "bool", (compared("lt", HALF, made.given),))
+    assert not asks(made.kernel.function(made.stored(one)))
+    assert made.judged(one, other).verdict == "agreed"

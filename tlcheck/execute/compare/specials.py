@@ -1,0 +1,74 @@
+"""What a kernel does with NaN and infinities, where its source asks for them.
+
+TileLang folds `x != x` to false, and `not (x > 0)` to `x <= 0`: no number tells. Such a kernel runs once more, in one
+block, with some elements of its tensors NaN, infinite or -0. Other kernels do not: most are not made for such numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.memory.values import is_poison
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.worlds.inputs import Draw
+from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.ir import Expr, Function
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_ASKING = ("isnan", "isinf", "isfinite")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def asks(function: Function) -> bool:
+    """Whether a source asks whether a float is a number: isnan, `x != x`, or what a comparison is not."""
+    return any(_asks(e) for s in statements(function.body) for e in postorder(expressions(s)))
+
+
+def _asks(e: Expr) -> bool:
+    if e.op == "call":
+        return name_of_call(e).removeprefix("tirx.") in _ASKING
+    if e.op == "not":
+        return e.args[0].op in _COMPARISONS and "float" in e.args[0].args[0].dtype
+    return e.op in _COMPARISONS and "float" in e.args[0].dtype and _key(e.args[0]) == _key(e.args[1])
+
+
+def _key(e: Expr) -> tuple[object, ...]:
+    buffer = 0 if e.buffer is None else e.buffer.data.uid
+    return e.op, e.dtype, e.value, e.uid, buffer, *map(_key, e.args)
+
+
+def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:
+    """Outputs of which elements are no numbers on one side alone, or other integers. Nothing where a side stops."""
+    world, special = levels.worlds[-1], replace(draw, special=True)
+    source = levels.source_invocation(special, worlds=[world])
+    lowered = levels.lowered_invocation(special, worlds=[world])
+    try:
+        for invocation in (source, lowered):
+            invocation.run()
+            invocation.machine.rest()
+    except Stopped:
+        return
+    for name in levels.outputs:
+        expected, got = source.left[name].outcome(world.seed), comparison.left_of(lowered.left, name, world.seed)
+        elements = comparison.union(expected.elements, got.elements)
+        initial = source.left[name].initial(world.seed, elements)
+        compared = comparison.compare(expected, got, initial, elements)
+        wrong = compared.differs & _is_of_another_kind(compared.expected, compared.got)
+        if wrong.any():
+            found = comparison.first(compared, wrong, world.seed, lowered.machine.state.reasons)
+            yield name, replace(found, special=True)
+
+
+def _is_of_another_kind(expected: comparison.Mask, got: comparison.Mask) -> comparison.Mask:
+    """Whether one of two floats is a number and the other is none, or they are infinite in another way."""
+    if expected.dtype.kind != "f":
+        return np.ones(len(expected), np.bool_)
+    known = ~is_poison(expected) & ~is_poison(got)
+    infinite = np.isinf(expected) | np.isinf(got)
+    return np.asarray(known & ((np.isnan(expected) != np.isnan(got)) | (infinite & (expected != got))))
