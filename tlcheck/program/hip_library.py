@@ -1,8 +1,10 @@
 """What TileLang's device library for HIP does with a call of an atomic (tl_templates/hip/atomic.h): read, never run.
 
-Each call of 0.1.15 was compiled for gfx942 with clang 19 against HIP's headers, as TileLang has them; what is accepted,
-and the instructions, are from there. The headers of the other releases and gfx950 were read: the functions are the
-same, and come one by one. All of them take a memory order. Loads and stores heed it; the others are relaxed.
+Each call of 0.1.15 was compiled against HIP's headers, for gfx942 with clang 19 and for gfx950 with clang 22
+(benchmarks/hip_library.py, results/amd/library.csv); what is accepted, and the instructions, are from there. Maxima and
+minima of floats in LDS are an instruction or a loop, as the release of ROCm has it. The headers of the other releases
+were read: the functions are the same, and come one by one. All of them take a memory order. Loads and stores heed it;
+the others are relaxed.
 
 Floats of 16 bits are not known: the headers with their types are not among those.
 """

@@ -73,8 +73,47 @@ def eight_bits():
             T.gemm(a, a, c, transpose_B=True)
             T.copy(c, C)
     return main
+
+
+@tilelang.jit
+def scanned():
+    """Pull request 2313 lets 32 threads scan on a wave of 64: they leave half of each segment."""
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((128,), "float32")
+            T.copy(A, s)
+            T.cumsum(s)
+            T.copy(s, B)
+    return main
+
+
+@tilelang.jit
+def shorter():
+    """As many elements as threads."""
+    @T.prim_func
+    def main(A: T.Tensor((32,), "float32"), B: T.Tensor((32,), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((32,), "float32")
+            T.copy(A, s)
+            T.cumsum(s)
+            T.copy(s, B)
+    return main
+
+
+@tilelang.jit
+def halves():
+    """Lanes below 32 add up what 64 lanes have, as on a warp of 32: the author's sum of half of a wave."""
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            x = T.alloc_local((1,), "float32")
+            x[0] = A[tx]
+            B[tx] = T.warp_reduce_sum(x[0])
+    return main
 '''
-NAMES = ("neighbours", "cleared", "summed", "eight_bits")
+NAMES = ("neighbours", "cleared", "summed", "eight_bits", "scanned", "shorter", "halves")
 
 
 @pytest.mark.slow
@@ -82,8 +121,8 @@ NAMES = ("neighbours", "cleared", "summed", "eight_bits")
 @pytest.mark.parametrize(
     ("release", "refuted"),
     [
-        ("0.1.12", {"neighbours": "TLR001", "cleared": "TLO001", "eight_bits": "TLO001"}),
-        (PINNED, {"eight_bits": "TLO001"}),
+        ("0.1.12", {"neighbours": "TLR001", "cleared": "TLO001", "eight_bits": "TLO001", "scanned": "TLO002"}),
+        (PINNED, {"eight_bits": "TLO001", "scanned": "TLO002"}),
     ],
 )
 def test_fixed_bugs(
