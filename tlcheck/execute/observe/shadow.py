@@ -160,17 +160,17 @@ class Shadow:
     def without_fences(
         self, kind: str, cells: AccessedCells, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
-        """Of tensor memory, the last accesses that no fences order before an access of a kind: (1 or warps, cells)."""
-        known = clock.tensor_of_warps(cells)
+        """Of tensor memory, the last accesses that lack fences alone before one of a kind: (1 or warps, cells)."""
+        fenced, over = clock.tensor_of_warps(cells), clock.known_of_warps(cells)
         for other in CONFLICTS[kind]:
             last = self.writes if other == "write" else self.others.get(other)
             if last is None:
                 continue
-            times, until = last.time[:, cells.cell], known
+            times, until, known = last.time[:, cells.cell], fenced, over
             if isinstance(last, LastWrites):
                 agent = last.agent.take(cells.cell, axis=1).astype(np.intp)
-                until = np.take_along_axis(known, agent, 0)  # nobody but warps writes tensor memory
-            wrong = (times > until) & (times != PENDING)
+                until, known = (np.take_along_axis(a, agent, 0) for a in (fenced, over))  # warps alone write there
+            wrong = (times > until) & (times <= known)  # what no barrier orders lacks more than fences
             if wrong.any():
                 yield last, np.asarray(wrong)
 
