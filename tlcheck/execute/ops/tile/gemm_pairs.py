@@ -13,11 +13,10 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_per_world
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations
 from tlcheck.execute.ops.thread.mbarrier import Barrier
 from tlcheck.execute.ops.tile.regions import Tile, block_frame
-from tlcheck.execute.reasons import NotModelled
 
 _BLOCKS = 2
 
@@ -66,7 +65,6 @@ def of_pairs(
     observers = program.observers
 
     def run(frame: Frame) -> int:
-        require_even(frame, program)
         inner = block_frame(frame)
         observers.tensor_product(begins=True)
         a, b, c = (Shard.each(tile, inner, program) for tile in tiles)
@@ -83,13 +81,21 @@ def of_pairs(
             complete_in_both(done, frame, program)
         return 0
 
-    return run
+    return by_even(run, program)
 
 
-def require_even(frame: Frame, program: KernelProgram) -> None:
-    """Raise NotModelled where the block of the odd rank of a pair asks for a product of both."""
-    if (clusters_of(program).rank[frame.mask().any(axis=-1)] % _BLOCKS).any():
-        raise NotModelled("gemm of two blocks by the block of the odd rank")
+def by_even(run: Run, program: KernelProgram) -> Run:
+    """What the blocks of even rank do alone: TileLang issues a product of two blocks in these."""
+    even = clusters_of(program).rank[:, None] % _BLOCKS == 0
+
+    def narrowed(frame: Frame) -> Value:
+        active = frame.among(even)
+        if active is not None and not active.any():
+            return 0
+        with frame.narrowed(active):
+            return run(frame)
+
+    return narrowed
 
 
 def complete_in_both(done: Barrier, frame: Frame, program: KernelProgram) -> None:

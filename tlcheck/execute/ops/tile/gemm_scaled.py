@@ -15,7 +15,7 @@ from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.thread.tcgen05_scales import factors
-from tlcheck.execute.ops.tile.gemm_pairs import Shard, complete_in_both, require_even
+from tlcheck.execute.ops.tile.gemm_pairs import Shard, by_even, complete_in_both
 from tlcheck.execute.ops.tile.regions import block_frame, is_region, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -40,8 +40,6 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
     done = next((barrier(a, program) for a in e.args[_CLEAR + 1 :] if _is_barrier(a)), None)
 
     def run(frame: Frame) -> int:
-        if blocks > 1:
-            require_even(frame, program)
         inner = block_frame(frame)
         left, right, sums, of_a, of_b = (Shard.each(tile, inner, program, blocks) for tile in (*tiles, *scales))
         columns = np.concatenate([shard.matrix(across[1]) for shard in right], axis=2).astype(np.float64)
@@ -60,7 +58,7 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
             (complete_in_both if blocks > 1 else _complete)(done, frame, program)
         return 0
 
-    return run
+    return by_even(run, program) if blocks > 1 else run
 
 
 def _is_barrier(e: Expr) -> bool:
