@@ -17,12 +17,15 @@ from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 _SIGNATURE = re.compile(r"__global__[^{;]*")
 _PLAIN = re.compile(r"\*\s*(\w+)\s*[,)]")  # a parameter that is a pointer without `__restrict__`
+_RESTRICTED = re.compile(r"__restrict__\s+(\w+)")
 _Key = tuple[object, ...]
 
 
 def read_early(function: Function, printed: str) -> tuple[str, int] | None:
     """A tensor that is read so, and the line of the store; None where there is none. printed: the CUDA."""
-    plain = {name for signature in _SIGNATURE.findall(printed) for name in _PLAIN.findall(signature)}
+    signatures = _SIGNATURE.findall(printed)
+    plain = {name for signature in signatures for name in _PLAIN.findall(signature)}
+    plain -= {name for signature in signatures for name in _RESTRICTED.findall(signature)}
     names = {p.uid: str(p.value) for p in function.params if p.dtype == "handle" and p.value not in plain}
     return next(_Walk(names, _of_threads(function)).reads(function.body, ()), None)
 

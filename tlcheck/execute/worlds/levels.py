@@ -41,6 +41,7 @@ from tlcheck.execute.worlds.demand import Demand
 from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
 from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
 from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
+from tlcheck.program.dependent_launch import access_ahead
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.observed import counters, may_order
@@ -96,6 +97,12 @@ class BothLevels:
         for function in (self.source, self.lowered):
             for lost in chain.from_iterable(map(lost_values, statements(function.body))):
                 raise NotModelled(f"the value of {lost.value}, which returns none")
+            ahead = access_ahead(kernels(function))
+            if ahead is not None:
+                where = f" (line {ahead[1]})" if ahead[1] else ""
+                raise NotModelled(
+                    f"an access of {ahead[0]} before T.pdl_sync, while the kernel ahead may still run{where}"
+                )
         printed = self.checkpoint == LOWERED and target.kind == "cuda"
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
             raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
