@@ -3,34 +3,26 @@
     python benchmarks/reductions.py results/reductions.csv FOLDER [CASE...]
 
 One line for each case; those that are there already are kept. The small kernels go to FOLDER. `seconds` are of all
-processors, without the imports of TileLang: workers are kept from one case to the next. `same pass`: whether it is one
-of those in tests/wrong_code/origins.toml, which were found by hand.
+processors: answers of earlier runs make them fewer, unless TLCHECK_CACHE names an empty folder. `same pass`: whether it
+is one of those in tests/wrong_code/origins.toml, which were found by hand.
 """
 
 from __future__ import annotations
 
 import ast
 import csv
-import os
 import re
 import resource
 import subprocess
 import sys
-from contextlib import redirect_stderr
 from datetime import datetime, timezone
-from io import StringIO
 from pathlib import Path
 
-import pytest
 import tomllib
 
-from tlcheck.cli.main import main as tlcheck
 from tlcheck.remedy.reduction import needed
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-from tests import warm  # noqa: E402
-
 GROWN = Path("tests/wrong_code/grown")
 # What each kernel has grown around, and the newest release that has it wrong.
 KERNELS = {
@@ -85,7 +77,6 @@ _FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^:]+), )?sm_\d+: (?P<rule>\
 
 
 def main(output: Path, folder: Path, wanted: list[str]) -> int:
-    warm.install(pytest.MonkeyPatch())
     done = {row["case"] for row in csv.DictReader(output.open())} if output.exists() else set()
     with output.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -95,7 +86,6 @@ def main(output: Path, folder: Path, wanted: list[str]) -> int:
             if case not in done:
                 writer.writerow(_reduced(case, folder / f"{case}.py"))
                 file.flush()
-    warm.end()
     return 0
 
 
@@ -106,33 +96,14 @@ def _reduced(case: str, small: Path) -> dict[str, object]:
     row |= {"before": _lines(file.read_text(), name), "date": f"{datetime.now(timezone.utc):%Y-%m-%d}"}
     row["commit"] = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
     given = [word for argument in ARGUMENTS.get(case, ()) for word in ("--arg", argument)]
-    command = [
-        "reduce",
-        f"{file}::{name}",
-        *given,
-        "--toolchain",
-        release,
-        "--arch",
-        arch,
-        "-q",
-        "-j1",
-        "-o",
-        str(small),
-    ]
-    before = _seconds()
-    with redirect_stderr(StringIO()) as said:
-        code = tlcheck(command)
-    row["seconds"] = round(_seconds() - before)
-    return row | (_told(case, arch, small.read_text()) if code == 0 else {"finding": said.getvalue()[-200:]})
-
-
-def _seconds() -> float:
-    """The processor seconds of this process, of those that it has started and that live, and of those that are over."""
-    own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    living = [pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
-    stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15] for pid in living]
-    ticks = sum(int(number) for stat in stats for number in stat)
-    return sum(used.ru_utime + used.ru_stime for used in own) + ticks / os.sysconf("SC_CLK_TCK")
+    command = [sys.executable, "-m", "tlcheck", "reduce", f"{file}::{name}", *given, "--toolchain", release]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    told = subprocess.run(
+        [*command, "--arch", arch, "-q", "-j1", "-o", str(small)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    row["seconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return row | (_told(case, arch, small.read_text()) if told.returncode == 0 else {"finding": told.stderr[-200:]})
 
 
 def _told(case: str, arch: str, text: str) -> dict[str, object]:

@@ -17,7 +17,6 @@ import pytest
 from tlcheck import workshop
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
-from tlcheck.remedy import reduction_trials
 from tlcheck.run import blame
 from tlcheck.run.processes import CopiedProcess
 from tlcheck.toolchain.resolve import Toolchain
@@ -154,19 +153,17 @@ def _situation() -> str:
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Have commands use them."""
-    for module in (session, workshop, reduction_trials):
+    for module in (session, workshop):
         patch.setattr(module, "Worker", WarmWorker)
-    for module in (judge, reduction_trials):
-        patch.setattr(module, "JudgingProcess", WarmProcess)
+    patch.setattr(judge, "JudgingProcess", WarmProcess)
     patch.setattr(blame, "CopiedProcess", WarmCopies)
 
 
 def uninstall(patch: pytest.MonkeyPatch) -> None:
     """Have commands start their own."""
-    for module in (session, workshop, reduction_trials):
+    for module in (session, workshop):
         patch.setattr(module, "Worker", Worker)
-    for module in (judge, reduction_trials):
-        patch.setattr(module, "JudgingProcess", Process)
+    patch.setattr(judge, "JudgingProcess", Process)
     patch.setattr(blame, "CopiedProcess", CopiedProcess)
 
 

@@ -18,14 +18,35 @@ _EXEMPT = ("alloc_var", "alloc_barrier", "alloc_cluster_barrier", "alloc_reducer
 
 def dangling(tree: ast.Module) -> set[str]:
     """Return the buffers that a kernel allocates and never sets, or never reads."""
-    allocated = {
+    allocated = _allocated(tree)
+    uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(uses_of(stmt)))]
+    is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
+    return allocated - (is_set & is_read)
+
+
+def read_first(tree: ast.Module) -> set[str]:
+    """Return the buffers whose first use, as the text stands, reads them: nothing has set them."""
+    first: dict[str, str] = {}
+    for stmt in _in_order(tree):
+        for name, how in _settled(list(uses_of(stmt))):
+            first.setdefault(name, how)
+    return {name for name in _allocated(tree) if first.get(name) == "r"}
+
+
+def _in_order(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Statements as they stand in the text."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.stmt):
+            yield child
+        yield from _in_order(child)
+
+
+def _allocated(tree: ast.Module) -> set[str]:
+    return {
         a.targets[0].id
         for a in nodes(tree, ast.Assign)
         if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and _is_allocation(a.value)
     }
-    uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(uses_of(stmt)))]
-    is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
-    return allocated - (is_set & is_read)
 
 
 def without_dangling(tree: ast.Module, allowed: set[str]) -> None:

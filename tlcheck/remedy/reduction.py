@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from tlcheck.remedy import python_edits as edits
-from tlcheck.remedy.python_buffers import dangling, without_dangling
+from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
@@ -41,8 +41,9 @@ class KernelReduction:
     """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
 
     seconds: that all trials may take. pass_name: to blame for the finding, empty where that is not known. buffers: that
-    the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that nobody sets, or
-    nobody reads, in the first text. careful: whether the passes are looked at after each kind of edit, not each round.
+    the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that nobody sets or
+    reads, or that are read first, in the first text. careful: whether the passes are looked at after each kind of edit,
+    not each round.
     """
 
     benches: Benches
@@ -65,7 +66,7 @@ class KernelReduction:
         """Take the first text that shows the finding. Return False where it does not."""
         if not self.benches.shows(text):
             return False
-        self.dangling = dangling(ast.parse(text))
+        self.dangling = _unset(text)
         self._keep(text)
         return True
 
@@ -195,12 +196,17 @@ class KernelReduction:
         return False
 
     def _is_whole(self, text: str) -> bool:
-        """Whether every buffer is set and read, of those of which the first text says so."""
-        return not dangling(ast.parse(text)) - self.dangling
+        """Whether every buffer is set before it is read, and read, of those of which the first text says so."""
+        return not _unset(text) - self.dangling
 
     def _keep(self, text: str) -> None:
         self.best = text
         self.steps.append(text)
+
+
+def _unset(text: str) -> set[str]:
+    tree = ast.parse(text)
+    return dangling(tree) | read_first(tree)
 
 
 def bound(text: str, builder: str, args: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from tests.cpu.checking import make_atomic, make_finding, make_result
 from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
-from tlcheck.remedy.python_buffers import dangling, without_dangling
+from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
@@ -199,6 +199,13 @@ def test_what_nobody_sets_or_reads_goes_with_all_that_mentions_it() -> None:
     whole = UNSET.replace("d[i] +=", "C[d[i]] =").replace("T.clear(c)", "T.reduce_sum(b, d)\nT.f(b)")
     assert dangling(ast.parse(whole)) == set()
     assert dangling(ast.parse(UNSET.replace("T.gemm", "b[0] = b[0] + 1\nT.gemm"))) == {"b", "d"}
+
+
+def test_a_buffer_that_is_read_first_is_not_set_by_what_comes_later() -> None:
+    loop = "a = T.alloc_shared((8,))\n{}for k in T.serial(2):\n    B[k] = a[k]\n    T.copy(A[k], a)\nT.copy(a, B)"
+    assert dangling(ast.parse(loop.format(""))) == set()
+    assert read_first(ast.parse(loop.format(""))) == {"a"}
+    assert read_first(ast.parse(loop.format("T.copy(A[0], a)\n"))) == set()
 
 
 def test_a_smaller_kernel_sets_what_it_reads() -> None:
