@@ -22,7 +22,7 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
 def pages() -> list[Path]:
     """Return every page, relative to the repository."""
     files = [*ROOT.glob("*.md"), ROOT / "changelog.d" / "README.md"]
-    files += [file for folder in ("docs", "results") for file in (ROOT / folder).rglob("*.md")]
+    files += [file for folder in ("docs", "examples", "results") for file in (ROOT / folder).rglob("*.md")]
     return sorted(file.relative_to(ROOT) for file in files)
 
 

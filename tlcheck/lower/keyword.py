@@ -43,4 +43,6 @@ def _holds(node: ast.expr, name: str) -> bool:
         return not _holds(node.operand, name)
     if isinstance(node, ast.Name):
         return node.id.lower() in name
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return str(node.value) in name
     raise ValueError(ast.dump(node))

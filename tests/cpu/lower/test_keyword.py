@@ -19,13 +19,14 @@ CASE = "sparse/kernels.py::attention_FP8[heads=64]"
         ("not fp8", False),
         ("gemm or (attention and bf16)", False),
         ("gemm or attention", True),
+        ("64 and not 32", True),
     ],
 )
 def test_an_expression_holds_of_a_name(text: str, holds: bool) -> None:
     assert parse_keyword(text).holds(CASE) == holds
 
 
-@pytest.mark.parametrize("text", ["", "a b", "a or", "f(x)", "a + b", "1", "a < b"])
+@pytest.mark.parametrize("text", ["", "a b", "a or", "f(x)", "a + b", "'a'", "1.5", "a < b"])
 def test_what_is_no_expression(text: str) -> None:
     with pytest.raises(UsageError, match="words with `and`, `or`, `not` and parentheses"):
         parse_keyword(text)
