@@ -99,8 +99,13 @@ def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:
     oldest = min(RELEASES, key=Version)
     if kind == "release" and Version(recipe.name) < Version(oldest):
         return f"it is older than {oldest}, the first release that tlcheck knows"
-    close = "" if kind == "wheel" or recipe.name in RELEASES else did_you_mean(recipe.name, RELEASES)
-    return f"run `{install_of([toolchain], recipe.requirements)}`{close}"
+    install = f"run `{install_of([toolchain], recipe.requirements)}`"
+    if kind != "release" or recipe.name in RELEASES:
+        return install
+    newest, close = max(RELEASES, key=Version), did_you_mean(recipe.name, RELEASES)
+    if Version(recipe.name) > Version(newest):
+        return f"it is newer than {newest}, the newest that tlcheck knows; if there is such a release, {install}{close}"
+    return f"tlcheck knows no such release{close}"
 
 
 def install_of(toolchains: Iterable[str], requirements: Iterable[str] = ()) -> str:

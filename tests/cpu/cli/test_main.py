@@ -137,6 +137,19 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [("0.1.99", "; if there is such a release, run `tlcheck toolchain install 0.1.99`"), ("0.1.7.post9", "; did you")],
+)
+def test_an_unknown_release_is_not_recommended(
+    release: str, said: str, cache: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["toolchain", "path", release]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "installed: run" not in err
+
+
 def test_a_missing_toolchain_end_to_end(cache: object) -> None:
     command = [sys.executable, "-m", "tlcheck", "toolchain", "path", "0.1.7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
