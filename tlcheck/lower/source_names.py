@@ -18,9 +18,9 @@ def require_name(file: Path, name: str) -> None:
     """
     tree = _parsed(file)
     bound = set(_bound(tree)) if tree is not None else set()
-    if tree is None or not bound or name in bound or _is_dynamic(tree):
+    if tree is None or not list(_definitions(tree)) or name in bound or _is_dynamic(tree):
         return
-    hint = did_you_mean(name, sorted(bound)) or f"; it has: {', '.join(_definitions(tree)) or 'no function'}"
+    hint = did_you_mean(name, sorted(bound)) or f"; it has: {', '.join(_definitions(tree))}"
     raise UsageError(f"{file}: no {name!r} in {file.name}{hint}")
 
 

@@ -101,7 +101,7 @@ def _registers_of(bits: int, repetitions: int) -> Iterator[tuple[Array, Array]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Copy:
+class _Tcgen05Copy:
     """One call: its place in tensor memory, its registers. kept: positions, by addresses and active warps."""
 
     name: str
@@ -115,7 +115,7 @@ class _Copy:
     kept: dict[tuple[bytes, bytes], Array] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, e: Expr, program: KernelProgram) -> _Copy:
+    def of(cls, e: Expr, program: KernelProgram) -> _Tcgen05Copy:
         """(bits of a lane, repetitions, whether it packs, address, columns further on[, lanes], registers)."""
         numbers = [a.value for a in (*e.args[:3], *(e.args[5:6] if len(e.args) == 7 else ()))]
         if len(e.args) not in (6, 7) or not all(isinstance(n, int) for n in numbers):
@@ -179,8 +179,8 @@ class _Copy:
 
 @call("tcgen05_ld")
 def load(e: Expr, program: KernelProgram) -> Run:
-    """Tensor memory to registers; see `_Copy.of`."""
-    copy = _Copy.of(e, program)
+    """Tensor memory to registers; see `_Tcgen05Copy.of`."""
+    copy = _Tcgen05Copy.of(e, program)
     place, registers, observers, state = copy.place, copy.registers, program.observers, program.state
 
     def run(frame: Frame) -> Value:
@@ -198,8 +198,8 @@ def load(e: Expr, program: KernelProgram) -> Run:
 
 @call("tcgen05_st")
 def store(e: Expr, program: KernelProgram) -> Run:
-    """Registers to tensor memory; see `_Copy.of`."""
-    copy = _Copy.of(e, program)
+    """Registers to tensor memory; see `_Tcgen05Copy.of`."""
+    copy = _Tcgen05Copy.of(e, program)
     place, registers, observers, state = copy.place, copy.registers, program.observers, program.state
 
     def run(frame: Frame) -> Value:
