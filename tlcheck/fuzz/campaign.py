@@ -20,8 +20,9 @@ from tlcheck.fuzz.outcome import KernelOutcome, Symptom, outcome, plain
 from tlcheck.fuzz.seeds import SeedKernel
 from tlcheck.toolchain.resolve import Toolchain
 
-# A first look: one set of inputs, few blocks, and no more work than a small kernel takes.
-REQUEST = Request(seeds=(0, 1), budget=Budget(statements=200_000, bytes=1 << 29, seconds=20.0, work=1 << 22), brief=True)
+# A first look: two sets of inputs, few blocks, and no more work than a small kernel takes.
+_BUDGET = Budget(statements=200_000, bytes=1 << 29, seconds=20.0, work=1 << 22)
+REQUEST = Request(seeds=(0, 1), budget=_BUDGET, brief=True)
 _EPOCH = 200  # kernels, after which the weights are looked at again
 _PAUSE = 10.0  # seconds between writes of the state
 _LEAST, _MOST = 0.5, 4.0  # weights
