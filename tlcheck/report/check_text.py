@@ -131,7 +131,7 @@ def _failure(result: Result) -> Iterator[Text]:
     assert failure is not None
     line = line_of(run, failure)
     place = result.saved or f"{near(run.file)}{f':{line}' if line else ''}"
-    what = f"{failure.phase}: {failure.message}"
+    what = failure.message if failure.kind == "usage" else f"{failure.phase}: {failure.message}"
     release = f"TileLang {run.tilelang}" if run.tilelang else ""
     where = ", ".join(part for part in (run.name, release, run.target) if part)
     known = f"fails as {result.excuse.kind}" if result.excuse is not None else "not checked"
