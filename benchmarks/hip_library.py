@@ -1,4 +1,4 @@
-"""What clang makes of each atomic of TileLang's device library for HIP, against what `program/hip_library.py` says.
+"""Clang compiles each atomic of TileLang's device library for HIP, held against `program/hip_library.py`.
 
 python benchmarks/hip_library.py TEMPLATES ROCM [--clang CLANG] [--arch ARCH] [-o CSV]
 

@@ -107,7 +107,7 @@ def _reduced(case: str, small: Path) -> dict[str, object]:
 
 
 def _told(case: str, arch: str, text: str) -> dict[str, object]:
-    """What the comments of a small kernel say of it."""
+    """Return what the comments of a small kernel say of it."""
     first, lines = _FIRST.search(text), re.search(r"\d+ -> (\d+) lines", text)
     right = re.search(r"right (?:\(agreed\) )?in ([^;\n]+)", text)
     assert first

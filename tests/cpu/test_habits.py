@@ -1,4 +1,4 @@
-"""What a project lives by: the action, the hook, the workflow, the changelog and its files."""
+"""The files around the code: the action, the hook, the workflow, the changelog and its files."""
 
 from __future__ import annotations
 

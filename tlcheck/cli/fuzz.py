@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             folder.save()
             fuzz_index.write(folder)
     fuzz_text.write(sys.stdout, folder)
-    new = any(f.sort == "refuted" and not f.known and f.against != "refuted" for f in folder.state.found)
+    new = any(f.against != "refuted" for f in folder.state.unknown)
     return interruption.code(exit_code(found=new, unchecked=not folder.state.sorts))
 
 

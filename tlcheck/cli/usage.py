@@ -1,4 +1,4 @@
-"""What a command's help shows first: its usual options, and examples."""
+"""The short help of each command: its usual options, and examples."""
 
 from __future__ import annotations
 

@@ -90,11 +90,7 @@ class FuzzBench:
             self._worker.start()
             self._stack.callback(self._worker.close)
             self._is_started = True
-        self._worker.send(replace(job, number=self._number, timeout=self._seconds))
-        answers = self._worker.receive()
-        while not answers:
-            answers = self._worker.receive()
-        answer = answers[0][1]
+        answer = self._worker.answer(replace(job, number=self._number, timeout=self._seconds))
         return answer.failure, answer.cpu
 
     def _verdicts(self, snapshot: Path, request: Request) -> Verdicts:

@@ -30,7 +30,7 @@ _LEAST, _MOST = 0.5, 4.0  # weights
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """What is fuzzed. against: a release that has to be right, for a finding to count. kept: the folder
+    """Kernels to fuzz, and where. against: a release that has to be right, for a finding to count. kept: the folder
     for snapshots of kernels that count; None for none."""
 
     toolchain: Toolchain

@@ -1,4 +1,4 @@
-"""What a kernel's source uses: operators with dtypes and scopes, loops, branches, slices, configurations."""
+"""The constructs of a kernel's source: operators with dtypes and scopes, loops, branches, slices, configurations."""
 
 from __future__ import annotations
 

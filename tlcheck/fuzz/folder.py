@@ -1,4 +1,4 @@
-"""What a campaign keeps: how far it is, what was reached, each finding in a folder of its own."""
+"""The folder of a campaign: how far it is, what was reached, each finding in a folder of its own."""
 
 from __future__ import annotations
 
@@ -67,6 +67,11 @@ class CampaignState:
     seconds: float = 0.0
     found: list[Found] = field(default_factory=list)
 
+    @property
+    def unknown(self) -> list[Found]:
+        """The findings that nobody knows."""
+        return [f for f in self.found if f.sort == "refuted" and not f.known]
+
 
 class CampaignFolder:
     """The folder of one campaign, of one release. A later run goes on where the last one ended."""
@@ -122,4 +127,4 @@ class CampaignFolder:
 
     def to_reduce(self) -> Iterator[Found]:
         """Findings that nobody knows, which are not reduced."""
-        yield from (f for f in self.state.found if f.sort == "refuted" and not f.known and not f.lines)
+        yield from (f for f in self.state.unknown if not f.lines)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tlcheck.fuzz import simt, tiles
 from tlcheck.fuzz.chance import Chance
+from tlcheck.fuzz.switches import SWITCHES
 from tlcheck.fuzz.writer import KernelText
 
 _TILES: Mapping[str, float] = {
@@ -15,21 +16,7 @@ _TILES: Mapping[str, float] = {
 _THREADS: Mapping[str, float] = {
     "exchange": 1, "strided": 1, "serial": 1, "vectors": 1, "counter": 0.8, "warps": 0.5, "branches": 1, "bins": 0.7,
 }  # fmt: skip
-_SWITCHES = (
-    "tl.disable_warp_specialized",
-    "tl.disable_tma_lower",
-    "tl.enable_aggressive_shared_memory_merge",
-    "tl.disable_shared_memory_reuse",
-    "tl.disable_loop_unswitching",
-    "tl.loop_unswitching_allow_non_trivial_else",
-    "tl.enable_async_copy",
-    "tl.enable_lower_ldgstg",
-    "tl.disable_wgmma",
-    "tl.storage_rewrite_detect_inplace",
-    "tl.force_let_inline",
-    "tl.if_stmt_binding_inline_replayable_binds",
-    "tl.enable_reducer_plan_verbose",
-)
+_SWITCHES = (*SWITCHES, "tl.if_stmt_binding_inline_replayable_binds", "tl.enable_reducer_plan_verbose")
 
 
 def compose(chance: Chance) -> str:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from tlcheck.fuzz.chance import Chance, boundary
+from tlcheck.fuzz.switches import SWITCHES
 
 Mutation = Callable[[ast.Module, Chance], "str | None"]
 _DTYPES = ("float32", "float16", "bfloat16", "int32", "int8", "uint8", "int64", "int16")
@@ -22,19 +23,6 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("cumsum", "cummax"),
     ("exp", "exp2"),
     ("clear", "clear"),
-)
-_SWITCHES = (
-    "tl.disable_warp_specialized",
-    "tl.disable_tma_lower",
-    "tl.enable_aggressive_shared_memory_merge",
-    "tl.disable_shared_memory_reuse",
-    "tl.disable_loop_unswitching",
-    "tl.loop_unswitching_allow_non_trivial_else",
-    "tl.enable_async_copy",
-    "tl.enable_lower_ldgstg",
-    "tl.disable_wgmma",
-    "tl.storage_rewrite_detect_inplace",
-    "tl.force_let_inline",
 )
 _POLICIES = ("FullRow", "FullCol", "Square")
 
@@ -326,7 +314,7 @@ def arithmetic(tree: ast.Module, chance: Chance) -> str | None:
 
 def configuration(tree: ast.Module, chance: Chance) -> str | None:
     """A pass configuration of the kernel."""
-    name = chance.among(_SWITCHES)
+    name = chance.among(SWITCHES)
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef):
             continue

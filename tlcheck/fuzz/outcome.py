@@ -1,4 +1,4 @@
-"""What a kernel that was lowered and judged says: of the release, of the source, or of tlcheck."""
+"""The outcome of a lowered, judged kernel: it says something of the release, of the source, or of tlcheck."""
 
 from __future__ import annotations
 

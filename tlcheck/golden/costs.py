@@ -16,7 +16,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
 from tlcheck.facts import Change
-from tlcheck.golden.entry import COST
+from tlcheck.golden.entry import COST, json_part
 from tlcheck.lower.runs import Lowered
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.own_inputs import on_own_inputs
@@ -33,10 +33,7 @@ def cost_text(lowered: Lowered, snapshot: Snapshot) -> str:
         cost = _without_places(cost_of(snapshot, on_own_inputs(lowered, snapshot, REQUEST)))
     except (Stopped, UsageError) as error:
         return json.dumps({_WHY: str(error)}) + "\n"
-    values = msgspec.to_builtins(cost)
-    sites = ",\n".join(f"  {json.dumps(site)}" for site in values.pop("sites"))
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()]
-    return "{\n" + ",\n".join([*lines, f'"sites": [\n{sites}\n]']) + "\n}\n"
+    return json_part(msgspec.to_builtins(cost))
 
 
 def _without_places(cost: KernelCost) -> KernelCost:
@@ -65,7 +62,7 @@ def read_cost(text: str, renamed: Mapping[str, str]) -> KernelCost | str:
 
 
 def cost_changes(before: KernelCost | str, after: KernelCost | str) -> Iterator[Change]:
-    """What costs more, as a risk; then all other counts that differ. None between equal costs."""
+    """Yield what costs more, as a risk; then all other counts that differ. None between equal costs."""
     if isinstance(before, str) or isinstance(after, str):
         if before != after:
             yield _change(_scope(before), _scope(after))

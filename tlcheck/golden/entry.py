@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -60,6 +61,18 @@ class Golden:
     def texts(self) -> dict[str, str]:
         """Checkpoint -> text."""
         return {name.removesuffix(TEXT_SUFFIX): text for name, text in self.parts.items() if name.endswith(TEXT_SUFFIX)}
+
+
+def json_part(values: Mapping[str, object]) -> str:
+    """JSON with a line for each entry, so that a change is a line of a git diff."""
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, (list, tuple)) and value:
+            entries = ",\n".join(f"  {json.dumps(entry)}" for entry in value)
+            lines.append(f"{json.dumps(name)}: [\n{entries}\n]")
+        else:
+            lines.append(f"{json.dumps(name)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def key_of(file: str, name: str, target: str, root: Path) -> Key:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tlcheck.config import Config
 from tlcheck.facts import to_json
 from tlcheck.facts.extract import facts_of
 from tlcheck.golden.costs import cost_text
-from tlcheck.golden.entry import COST, FACTS, TEXT_SUFFIX, Golden, Key, key_of
+from tlcheck.golden.entry import COST, FACTS, TEXT_SUFFIX, Golden, Key, json_part, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending
 from tlcheck.lower.runs import Lowered, of_saved
@@ -93,21 +92,9 @@ def _of_snapshot(lowered: Lowered, key: Key, snapshot: Snapshot, project: Projec
 def golden_of(snapshot: Snapshot, checkpoints: Sequence[str]) -> Golden:
     """The normal form at those of `checkpoints` that the kernel came to, and its facts."""
     parts = {f"{c}{TEXT_SUFFIX}": normal_text(snapshot, c) for c in checkpoints if c in snapshot.checkpoints}
-    return Golden({**parts, FACTS: _facts_text(to_json(facts_of(snapshot)))} if parts else {})
+    return Golden({**parts, FACTS: json_part(to_json(facts_of(snapshot)))} if parts else {})
 
 
 def with_cost(golden: Golden, lowered: Lowered, snapshot: Snapshot) -> Golden:
     """The golden with what the kernel costs."""
     return Golden({**golden.parts, COST: cost_text(lowered, snapshot)})
-
-
-def _facts_text(facts: Mapping[str, object]) -> str:
-    """JSON with a line for each entry, so that a change is a line of a git diff."""
-    lines = []
-    for name, value in facts.items():
-        if isinstance(value, (list, tuple)) and value:
-            entries = ",\n".join(f"  {json.dumps(entry)}" for entry in value)
-            lines.append(f"{json.dumps(name)}: [\n{entries}\n]")
-        else:
-            lines.append(f"{json.dumps(name)}: {json.dumps(value)}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"

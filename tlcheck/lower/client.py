@@ -134,6 +134,13 @@ class Worker:
         answers = [answer for line in lines for answer in self._read(json.loads(line))]
         return answers if chunk else answers + self._restart()
 
+    def answer(self, job: Job) -> Answer:
+        """Give it a job, and wait for the answer. Raises UsageError if it cannot import tilelang."""
+        self.send(job)
+        while not (answers := self.receive()):
+            pass
+        return answers[0][1]
+
     def _read(self, message: dict[str, Any]) -> Iterator[tuple[Job, Answer]]:
         if "ready" in message:
             self.versions = message["ready"]

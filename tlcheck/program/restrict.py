@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.equality import key_of
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
@@ -75,10 +76,10 @@ class _Walk:
             if not any(_differs(e, self.threads) for e in stmt.indices):
                 self.stored[self._place(stmt.buffer.data.uid, stmt.indices)] = _Stored(stmt.line, frozenset(guards))
         elif isinstance(stmt, If):
-            inside = (*guards, _key(stmt.condition)) if _differs(stmt.condition, self.threads) else guards
+            inside = (*guards, key_of(stmt.condition)) if _differs(stmt.condition, self.threads) else guards
             yield from self.reads(stmt.then, inside)
             if stmt.orelse is not None:
-                yield from self.reads(stmt.orelse, (*guards, ("not", *_key(stmt.condition))))
+                yield from self.reads(stmt.orelse, (*guards, ("not", *key_of(stmt.condition))))
         for child in () if isinstance(stmt, If) else children(stmt) * (1 + isinstance(stmt, (For, While))):
             yield from self.reads(child, guards)
 
@@ -90,10 +91,4 @@ class _Walk:
                     yield self.pointers[e.buffer.data.uid], known.line
 
     def _place(self, pointer: int, indices: Sequence[Expr]) -> _Key:
-        return pointer, *map(_key, indices)
-
-
-def _key(e: Expr) -> _Key:
-    """Equal for expressions that are the same but for objects."""
-    buffer = 0 if e.buffer is None else e.buffer.data.uid
-    return e.op, e.dtype, e.value, e.uid, buffer, *map(_key, e.args)
+        return pointer, *map(key_of, indices)

@@ -1,4 +1,4 @@
-"""What hangs on the values that atomics return: another order of the threads gives other ones.
+"""Outputs that depend on the values that atomics return: another order of the threads gives other ones.
 
 Followed are values, indices, conditions and memory, in any order of the statements: what is not found here has the same
 elements whichever thread comes first.

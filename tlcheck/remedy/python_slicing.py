@@ -1,4 +1,4 @@
-"""What a value depends on, as a kernel's Python source shows it: everything else can go at once."""
+"""The dependences of a value in a kernel's Python source: everything else can go at once."""
 
 from __future__ import annotations
 

@@ -203,11 +203,7 @@ class TrialBench:
             worker.start()
             self._stack.callback(worker.close)
             self._started.add(side)
-        worker.send(job)
-        answers = worker.receive()
-        while not answers:
-            answers = worker.receive()
-        return answers[0][1].result is not None
+        return worker.answer(job).result is not None
 
 
 class Benches:

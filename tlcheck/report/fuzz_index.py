@@ -36,7 +36,7 @@ def _tables(folder: CampaignFolder) -> Iterator[tuple[str, Sequence[str], Rows]]
     state = folder.state
     yield "Kernels", ("outcome", "kernels", "meaning"), [[s, f"{state.sorts[s]:,}", SORTS[s]] for s in SORTS]
     sorts = (
-        ("Findings that are not known", [f for f in state.found if f.sort == "refuted" and not f.known]),
+        ("Findings that are not known", state.unknown),
         ("Findings that are known", [f for f in state.found if f.sort == "refuted" and f.known]),
         ("The compiler dies", [f for f in state.found if f.sort == "crashed"]),
         ("tlcheck fails", [f for f in state.found if f.sort == "failed"]),

@@ -1,4 +1,4 @@
-"""What a run of a campaign says at its end."""
+"""The end of a campaign, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(file: TextIO, folder: CampaignFolder) -> None:
 
 def _lines(folder: CampaignFolder) -> Iterator[str]:
     state = folder.state
-    new = [f for f in state.found if f.sort == "refuted" and not f.known]
+    new = state.unknown
     for found in new[:_SHOWN]:
         yield from _finding(folder, found)
     if len(new) > _SHOWN:

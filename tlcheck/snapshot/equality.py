@@ -19,6 +19,12 @@ def united(functions: Mapping[str, Function]) -> dict[str, Function]:
     return found
 
 
+def key_of(e: Expr) -> tuple[object, ...]:
+    """Return what is equal for expressions that are the same but for objects."""
+    buffer = 0 if e.buffer is None else e.buffer.data.uid
+    return e.op, e.dtype, e.value, e.uid, buffer, *map(key_of, e.args)
+
+
 def same(one: Function, other: Function) -> bool:
     """Whether two functions are equal in everything that is known of them, source lines and variables included."""
     compared: set[tuple[Any, Any]] = set()

@@ -39,7 +39,7 @@ def _checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def linted() -> str:
-    """What ruff has to say of all files."""
+    """Return what ruff says of all files."""
     ruff = [sys.executable, "-m", "ruff"]
     found = [
         subprocess.run([*ruff, *command, "--no-cache", "."], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What goldens and `diff` say of a kernel's cost."""
+"""Goldens and `diff` tell a kernel's cost."""
 
 from __future__ import annotations
 

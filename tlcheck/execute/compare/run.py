@@ -109,28 +109,22 @@ class _EarlyRun:
     illegal: Illegal | None = None
 
 
-def _coarser(name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation) -> Difference | None:
-    """How an output of the kernel as lowered loses more than in the source; None where it does not."""
+def _rounded(
+    name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation, *, meant: bool
+) -> Difference | None:
+    """How an output of the kernel as lowered loses more than in the source; None where it does not.
+
+    meant: how it lacks a rounding that the source has.
+    """
     tensor = exact.left[name]
     sides = [comparison.left_of(each.left, name, seed) for each in (exact, source, lowered)]
-    wrong = coarser(sides[0], sides[1], sides[2], tensor.kind)
+    wrong = (finer if meant else coarser)(sides[0], sides[1], sides[2], tensor.kind)
     if wrong is None:
         return None
     initial = tensor.initial(seed, sides[0].elements)
-    compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
-    return replace(comparison.first(compared, wrong, seed, lowered.machine.state.reasons), rounded=True)
-
-
-def _finer(name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation) -> Difference | None:
-    """How an output lacks a rounding that the source has; None where it has each."""
-    tensor = exact.left[name]
-    sides = [comparison.left_of(each.left, name, seed) for each in (exact, source, lowered)]
-    wrong = finer(sides[0], sides[1], sides[2], tensor.kind)
-    if wrong is None:
-        return None
-    initial = tensor.initial(seed, sides[0].elements)
-    compared = comparison.compare(sides[1], sides[2], initial, sides[0].elements)
-    return replace(comparison.first(compared, wrong, seed, lowered.machine.state.reasons), rounded=True, finer=True)
+    compared = comparison.compare(sides[1] if meant else sides[0], sides[2], initial, sides[0].elements)
+    found = comparison.first(compared, wrong, seed, lowered.machine.state.reasons)
+    return replace(found, rounded=True, finer=meant)
 
 
 class _Judge:
@@ -381,8 +375,7 @@ class _Judge:
         for outcome in outputs:
             difference = None
             if outcome.verdict == "agreed" and not self._levels.roles.returning:
-                compared = _finer if meant else _coarser
-                difference = compared(outcome.name, world.seed, exact, source, lowered)
+                difference = _rounded(outcome.name, world.seed, exact, source, lowered, meant=meant)
             found.append(outcome if difference is None else self._refuted(outcome.name, difference, lowered, draw))
         return found
 

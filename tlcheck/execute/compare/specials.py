@@ -1,4 +1,4 @@
-"""What a kernel does with NaN and infinities, where its source asks for them.
+"""Kernels run with NaN and infinities where their source asks for them.
 
 TileLang folds `x != x` to false, and `not (x > 0)` to `x <= 0`: no number tells. Such a kernel runs once more, in one
 block, with some elements of its tensors NaN, infinite or -0. Other kernels do not: most are not made for such numbers.
@@ -18,6 +18,7 @@ from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.worlds.inputs import Draw
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.equality import key_of
 from tlcheck.snapshot.ir import Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -35,12 +36,7 @@ def _asks(e: Expr) -> bool:
         return name_of_call(e).removeprefix("tirx.") in _ASKING
     if e.op == "not":
         return e.args[0].op in _COMPARISONS and "float" in e.args[0].args[0].dtype
-    return e.op in _COMPARISONS and "float" in e.args[0].dtype and _key(e.args[0]) == _key(e.args[1])
-
-
-def _key(e: Expr) -> tuple[object, ...]:
-    buffer = 0 if e.buffer is None else e.buffer.data.uid
-    return e.op, e.dtype, e.value, e.uid, buffer, *map(_key, e.args)
+    return e.op in _COMPARISONS and "float" in e.args[0].dtype and key_of(e.args[0]) == key_of(e.args[1])
 
 
 def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:

@@ -1,4 +1,4 @@
-"""What a rule's page advises mends its bad example: the kernel breaks the rule, and with the advice it breaks none."""
+"""The advice of a rule's page mends its bad example: the kernel breaks the rule, and with the advice it breaks none."""
 
 from __future__ import annotations
 
