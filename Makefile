@@ -39,10 +39,11 @@ test: pinned
 test-slow: pinned
 	$(BIN)/python -m pytest -n $(TESTERS) $(SLOWEST) -m slow
 
-# What the tests lower with besides the pinned release; those whose release is missing are skipped.
+# What the tests lower with besides the pinned release; those whose release is missing are skipped. The first install
+# brings the torch that all share.
 .PHONY: toolchains
-toolchains: .venv/stamp
-	$(BIN)/tlcheck toolchain install pinned 0.1.6.post2 0.1.7 0.1.7.post3 0.1.9 0.1.12 0.1.14
+toolchains: pinned
+	printf '%s\n' 0.1.6.post2 0.1.7 0.1.7.post3 0.1.9 0.1.12 0.1.14 | xargs -n 1 -P $$(nproc) $(BIN)/tlcheck toolchain install
 
 # Every release for real: downloads and installs what is missing. Not in CI.
 test-releases: pinned
