@@ -28,17 +28,18 @@ Fixes = Mapping[tuple[str, str], str]  # case and arch -> what mends it in the n
 PUBLIC = re.compile(r"(issue|pull request) (\d+)")
 BEFORE = """# Findings
 
-Bugs of TileLang that give wrong code without a word. Each row is a kernel of 10 to 20 lines, in
-[`kernels.py`](../tests/wrong_code/kernels.py) or [`repaired.py`](../tests/wrong_code/repaired.py). To see one:
+For people who ask what their release gets wrong: bugs of TileLang that give wrong code without an error. Each row is a
+kernel of 10 to 20 lines, in [`kernels.py`](../tests/wrong_code/kernels.py) or
+[`repaired.py`](../tests/wrong_code/repaired.py). To see one:
 
 ```
 tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 ```
 
 Its page has the generated CUDA with the mistake, the guilty pass, TileLang's issue if there is one (searched on
-2026-11-22), and what an H200 does. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
-The last column is what [`tlcheck fix`](fix.md#how-often-there-is-one) finds in the newest release that is wrong: `-`
-where it was not asked.
+2026-11-22), and the result of an H200. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
+The last column is the answer of [`tlcheck fix`](fix.md#how-often-there-is-one) for the newest wrong release; `-`: not
+asked.
 """
 AFTER = """More, seen in larger kernels, and what was searched: [others](findings/others.md). Runs on the H200:
 [0.1.15](../results/h200/findings-0.1.15.json), [the last four](../results/h200/found-0.1.15.json),

@@ -40,11 +40,40 @@ def test_the_index_names_every_page() -> None:
     assert [page.name for page in DOCS if page.name != "README.md" and f"({page.name})" not in index] == []
 
 
+MADE = {"findings.md", "reasons.md"}  # as long as what they are made from
+WORDS = {page.name: len(re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8"))) for page in DOCS}
+
+
 def test_pages_are_short() -> None:
-    """Two screens of a book at most; what is made from code is as long as it is."""
-    made = {"findings.md", "reasons.md"}
-    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in DOCS if page.name not in made}
-    assert {name: count for name, count in words.items() if count > 1600} == {}
+    """Each page has two screens of a book at most. All of them together have a budget."""
+    assert {name: count for name, count in WORDS.items() if count > 1500 and name not in MADE} == {}
+    assert sum(WORDS.values()) <= 30_000
+
+
+def test_pages_say_for_whom_they_are() -> None:
+    """The line below the heading names the reader."""
+    starts = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in DOCS}
+    tables = {"README.md", "reasons.md"}
+    assert [name for name, line in starts.items() if not line.startswith("For ") and name not in tables] == []
+
+
+HAND = [*DOCS, *sorted((ROOT / "docs" / "internals").glob("*.md")), ROOT / "README.md"]
+
+
+def long_cells(text: str) -> list[str]:
+    """Return the cells of a page's tables that have more than 120 characters, links' addresses aside."""
+    rows = [line for line in re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines() if line.startswith("|")]
+    cells = [cell.strip() for row in rows for cell in re.sub(r"\]\([^)]*\)", "]", row).split(" | ")]
+    return [cell for cell in cells if len(cell) > 120]
+
+
+@pytest.mark.parametrize("page", HAND, ids=lambda page: page.name)
+def test_cells_of_tables_hold_phrases(page: Path) -> None:
+    assert long_cells(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_long_cell_is_noticed() -> None:
+    assert long_cells(f"| a | {'b' * 121} |\n| [c]({'d' * 200}) | e |") == [f"{'b' * 121} |"]
 
 
 def test_the_readme_knows_the_releases() -> None:
