@@ -58,8 +58,8 @@ class Importing(Recorded):
         return super().versions if self.imported.is_set() else {}
 
     def start(self) -> None:
+        self._greeting, self._voice = os.pipe()  # before anybody sees that it has started
         super().start()
-        self._greeting, self._voice = os.pipe()
 
     def fileno(self) -> int:
         return super().fileno() if self.imported.is_set() else self._greeting
@@ -76,7 +76,7 @@ class Importing(Recorded):
 
 
 def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.001)
