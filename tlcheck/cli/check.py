@@ -15,8 +15,8 @@ from tlcheck.cli.device import without_device
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import show_traces
-from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
-from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.options import CASE_HELP, REPEAT_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.scripts import add_live_argument, add_script_arguments, scripts_of
 from tlcheck.cli.watch import watch
 from tlcheck.errors import UsageError
@@ -48,6 +48,7 @@ def add_arguments(parser: Parser) -> None:
         action=argparse.BooleanOptionalAction,
         help="since which release a wrong kernel is, and by which pass (default: for one kernel, if that takes 10 s)",
     )
+    parser.add_argument("--repeat", type=count, default=1, metavar="N", help=REPEAT_HELP)
     parser.add_argument("--watch", action="store_true", help="check again what an edit touches, until Ctrl-C")
     add_execution_arguments(parser)
     add_script_arguments(parser)
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         with_page="html" in target.formats,
         why=args.why,
         rules=rule_filter(args.select, args.ignore),
+        repeat=args.repeat,
     )
     if args.watch:
         return watch(options, target)

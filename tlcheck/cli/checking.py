@@ -40,7 +40,7 @@ class CheckOptions:
 
     save: the folder that keeps the snapshots, if any does. with_inputs: with what they are executed on. with_page:
     whether a page is to be made. why: whether the neighbouring releases and the passes are looked at where a kernel is
-    wrong; None for where that takes little. rules: that count.
+    wrong; None for where that takes little. rules: that count. repeat: how often each kernel is lowered.
     """
 
     cases: tuple[str, ...]
@@ -54,6 +54,7 @@ class CheckOptions:
     with_page: bool = False
     why: bool | None = None
     rules: RuleFilter = EVERY_RULE
+    repeat: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
     ):
         interruption.add(checks.stop)
         found = sorted(checks.results(chosen), key=lambda each: each[1].run.position)
+        if options.repeat > 1 and not interruption.number:
+            from tlcheck.gate.repetition import Repetition  # which imports what reads facts
+
+            again = Repetition(options.repeat, settings, folder, watcher, interruption.add)
+            found = again.judged(found, [each for each in chosen if not each.is_snapshot], checks.judge)
         left_out = 0
         if options.save is not None:
             left_out = _save([lowered for lowered, _ in found], options.save, options.with_inputs)

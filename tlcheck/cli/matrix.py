@@ -9,13 +9,14 @@ from pathlib import Path
 
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.lowered import working
-from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
-from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.options import REPEAT_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.bisect import require_installed
+from tlcheck.gate.repetition import Repetition
 from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -50,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
     parser.add_argument("--show", choices=(_COST,), help="what each kernel costs with each toolchain, counted, too")
+    parser.add_argument("--repeat", type=count, default=1, metavar="N", help=REPEAT_HELP)
     add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_execution_arguments(parser)
     add_script_arguments(parser)
@@ -65,10 +67,10 @@ def run(args: argparse.Namespace) -> int:
     _require_kernel_files(chosen)
     toolchains = _toolchains(args.toolchains)
     require_installed([name for name in toolchains if name in RELEASES], settings.requirements)
-    asked = _asked(settings, request)
+    asked = _asked(settings, request, args.repeat)
     known = read_known(args.resume, asked) if args.resume is not None else Known()
     # Neither an expectation nor an acceptance makes a kernel right.
-    found = _matrix(chosen, toolchains, settings, Policy(excusing=False, execute=request), known)
+    found = _matrix(chosen, toolchains, settings, Policy(excusing=False, execute=request), known, args.repeat)
     found = replace(found, asked=asked)
     if not found.rows:
         raise UsageError("; ".join([f"no kernel in {plural(len(chosen), 'file')}", *found.notes]))
@@ -103,18 +105,27 @@ def _with_cost(request: Request | None, shown: str | None) -> Request | None:
     return replace(request, cost=True)
 
 
-def _asked(settings: Settings, request: Request | None) -> Mapping[str, str]:
+def _asked(settings: Settings, request: Request | None, repeat: int) -> Mapping[str, str]:
     """What a cell stands for besides its kernel and toolchain."""
     executed = "none" if request is None else f"blocks {request.blocks}, seeds {', '.join(map(str, request.seeds))}"
     given = {"arguments": " ".join(f"{name}={value}" for name, value in settings.args.items())} if settings.args else {}
     counted = {"shown": _COST} if request is not None and request.cost else {}
-    return {"archs": ",".join(settings.arch) or "as declared", "executed": executed, **given, **counted}
+    lowered = {"lowered": plural(repeat, "time")} if repeat > 1 else {}
+    return {"archs": ",".join(settings.arch) or "as declared", "executed": executed, **given, **counted, **lowered}
 
 
 def _matrix(
-    chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy, known: Known
+    chosen: Sequence[Selection],
+    toolchains: Sequence[str],
+    settings: Settings,
+    policy: Policy,
+    known: Known,
+    repeat: int,
 ) -> Matrix:
-    """Lower and judge everything that is not known. Positions count from the whole list, so that order is one."""
+    """Lower and judge everything that is not known. Positions count from the whole list, so that order is one.
+
+    repeat: how often each kernel is lowered.
+    """
     wanted = [replace(s, toolchain=name) for name in toolchains for s in known.left(chosen, name)]
     made: list[Cell] = []
     runs: list[Run] = []
@@ -124,7 +135,10 @@ def _matrix(
             working(loudness=settings.loudness, judging=True) as (folder, watcher),
             checking(settings, policy, folder, watcher) as checks,
         ):
-            results = [result for _, result in checks.results(wanted)]
+            found = list(checks.results(wanted))
+            if repeat > 1:
+                found = Repetition(repeat, settings, folder, watcher).judged(found, wanted, checks.judge)
+            results = [result for _, result in found]
         made, remarks = cells_of(results, checks.session.ends), checks.session.remarks
         runs = [result.run for result in results]
     kept = known.of(chosen, toolchains)
