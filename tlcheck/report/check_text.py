@@ -170,6 +170,12 @@ def _claims(result: Result) -> Iterator[Text]:
     parts = [f"{before}{_buffers(clean, kind)}" for kind, before in named.items() if _buffers(clean, kind)]
     if parts and clean[0].executed is not None:
         yield Text(f"    agreed: {'; '.join(parts)} ({clean[0].executed.words})", style="dim")
+    reach: dict[str, list[str]] = {}
+    for claim in clean:
+        if claim.scope is not None:
+            reach.setdefault(claim.scope.words, []).append(claim.buffer)
+    for words, buffers in reach.items():
+        yield Text(f"    scope of {', '.join(buffers)}: {words}", style="dim")
     proved = [c for c in result.claims if c.kind == "atomic" and c.verdict == "proved" and c.executed is None]
     if proved:
         yield Text(f"    proved: {_buffers(proved, 'atomic')}: {content_in_words(proved[0])}", style="dim")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tlcheck.reasons import DEVICE, Reason, told
+from tlcheck.verdicts.scope import Scope
 from tlcheck.witness import Witness
 
 Kind = Literal["atomic", "output", "order", "legality", "source"]
@@ -266,7 +267,7 @@ class Claim:
     execution in which its content agreed: what it reads is there in time and is what was written. None where nothing
     was executed or decided: of a proved atomic then only the additions are known. not_source: why an atomic is compared
     with what `intent` adds, after the first passes, and not with the kernel as written; else empty. code: of the
-    reason, see docs/reasons.md; empty where there is none.
+    reason, see docs/reasons.md; empty where there is none. scope: how far an agreed output reaches; None for others.
     """
 
     kind: Kind
@@ -285,6 +286,7 @@ class Claim:
     executed: Executed | None = None
     not_source: str = ""
     code: str = ""
+    scope: Scope | None = None
 
     def because(self, reason: Reason) -> Claim:
         """The claim with the reason that it is undecided for."""
@@ -351,7 +353,7 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
         return executed
     reason = Reason(DEVICE, f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed")
     return tuple(
-        replace(claim, verdict=UNDECIDED).because(reason)
+        replace(claim, verdict=UNDECIDED, scope=None).because(reason)
         if (claim.kind, claim.verdict) == ("output", AGREED)
         else claim
         for claim in executed

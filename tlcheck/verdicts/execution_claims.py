@@ -52,6 +52,7 @@ from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.origins import AGGRESSIVE_MERGE, MERGE, access_in_words, origin_in_words, race_in_words
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
+from tlcheck.verdicts.scope import ALL, DRAWN, GIVEN, SOME, Limit, Scope
 from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
@@ -179,8 +180,21 @@ class _Claims:
         if outcome.verdict == "undecided":
             return claim
         if wrong is None or outcome.difference is None:
-            return replace(claim, verdict=AGREED)
+            return replace(claim, verdict=AGREED, scope=self._scope)
         return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
+
+    @cached_property
+    def _scope(self) -> Scope:
+        """How far an output that agreed reaches."""
+        execution = self._execution
+        ran, of = len(execution.blocks), execution.of
+        limits = () if ran == of else (Limit("blocks", f"{of - ran} of {of} did not run"),)
+        return Scope(
+            ALL if ran == of else SOME,
+            DRAWN if self._drawn else GIVEN,
+            not_taken=execution.unreached,
+            limits=limits,
+        )
 
     def _differs(self, claim: Claim, wrong: WrongOutput) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""

@@ -51,7 +51,7 @@ def with_launch(snapshot: Snapshot, claims: tuple[Claim, ...], sizes: Mapping[st
         return claims
     reason = Reason(DEVICE, "the device does not run the kernel")
     opened = [
-        replace(c, verdict=UNDECIDED).because(reason) if (c.kind, c.verdict) == ("output", AGREED) else c
+        replace(c, verdict=UNDECIDED, scope=None).because(reason) if (c.kind, c.verdict) == ("output", AGREED) else c
         for c in claims
     ]
     undecided = tuple(c for c in opened if c.verdict == UNDECIDED and c.kind != "atomic")
