@@ -19,3 +19,16 @@ MMA_SP = Family(
     {"ptx_mma_sp": Signature(reads=(_A, _B, _METADATA), updates=(_C,), collective=Collective.WARP)},
     needs="mma.sp",
 )
+
+MMA_BLOCK_SCALE = Family(
+    "mma with block scaling",
+    "PTX 9.7.14.3",
+    {
+        "ptx_mma_block_scale": Signature(
+            reads=(Address(9, offset=10), Address(11, offset=12), Address(15), Address(16)),
+            updates=(Address(13, offset=14),),
+            collective=Collective.WARP,
+        )
+    },
+    needs="mma.block_scale",
+)

@@ -41,6 +41,7 @@ FAMILIES: tuple[Family, ...] = (
     matrices.STMATRIX,
     mma.MMA,
     mma.MMA_SP,
+    mma.MMA_BLOCK_SCALE,
     mfma.FAMILY,
     mfma.TRANSPOSED,
     wgmma.FAMILY,

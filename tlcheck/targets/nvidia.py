@@ -67,6 +67,7 @@ _INSTRUCTIONS = {
     "tcgen05": (100, 110),
     "st.bulk": (100, _NEWEST),
     "clusterlaunchcontrol": (100, _NEWEST),
+    "mma.block_scale": (120, _NEWEST),
 }
 _COMPILED_AS = {90: "a", 100: "a", 120: "a"}  # bulk tensor copies and wgmma exist there only
 

@@ -250,6 +250,6 @@ def test_what_is_not_known_may_change_all_its_arguments() -> None:
 
 def test_what_families_need_are_instructions_of_targets() -> None:
     needed = {family.needs for family in FAMILIES} - {""}
-    archs = ("sm_90", "sm_100", "gfx950")
+    archs = ("sm_90", "sm_100", "sm_120", "gfx950")
     assert needed <= frozenset().union(*(target(arch).instructions for arch in archs))
     assert {name for name, family in FAMILY_OF.items() if family.needs == "wgmma"} >= {"ptx_wgmma_ss", "wait_wgmma"}

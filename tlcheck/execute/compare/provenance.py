@@ -146,7 +146,7 @@ def _named(machine: Machine, cell: TracedCell, memory: Cells | Pages, shapes: Ma
     if isinstance(memory, Pages):
         name = next(name for uid, name in machine.pointers.free if uid == cell.root)
         return _indexed(name, memory.element_at(cell.position), shapes.get(name, ()))
-    octet = cell.position // memory.stride * memory.grain
+    octet = memory.octet(cell.position)
     for start, buffer, size in _buffers(machine, cell.root):
         if start <= octet < start + size:
             shape = tuple(int(evaluated(e, {})) for e in buffer.shape)

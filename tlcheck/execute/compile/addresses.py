@@ -70,8 +70,8 @@ class Addresses:
         """`count` elements of a kind from `offset` bytes after where a pointer variable points."""
         if pointer.op != "var":
             return self.pointed(pointer, None, np.arange(count))
-        width, root = kind.octets, self._pointers.root(pointer.uid)
-        index = joined(lambda at, *step: sum(step, at // width), self._code(offset), *_vector(np.arange(count)))
+        bits, root = kind.bits, self._pointers.root(pointer.uid)
+        index = joined(lambda at, *step: sum(step, at * 8 // bits), self._code(offset), *_vector(np.arange(count)))
         triples = [(index, _EVERYTHING, constant(1))]
         return self._made(str(pointer.value), kind, root, self.start(pointer.uid), triples)
 
@@ -120,8 +120,8 @@ class Addresses:
     def _further(self, pointer: Expr) -> tuple[Buffer, list[Code]]:
         """The target of a pointer that is moved on by bytes."""
         buffer, indices = self._target(pointer.args[0])
-        width = kind_of(buffer.dtype).octets
-        moved = joined(lambda index, octets: index + octets // width, indices[-1], self._code(pointer.args[1]))
+        bits = kind_of(buffer.dtype).bits
+        moved = joined(lambda index, octets: index + octets * 8 // bits, indices[-1], self._code(pointer.args[1]))
         return buffer, [*indices[:-1], moved]
 
     def _whole(self, pointer: Expr) -> Buffer:
@@ -140,8 +140,8 @@ class Addresses:
     ) -> BufferElement:
         kind, start = kind_of(buffer.dtype), self.start(buffer.data.uid)
         if buffer.elem_offset is not None and not (buffer.elem_offset.op == "int" and buffer.elem_offset.value == 0):
-            width = kind.octets
-            start = joined(lambda first, more: first + more * width, start, self._code(buffer.elem_offset))
+            bits = kind.bits
+            start = joined(lambda first, more: first + more * bits // 8, start, self._code(buffer.elem_offset))
         root = self._pointers.root(buffer.data.uid)
         self._tensor(buffer)  # or it is in no memory that is known
         element = self._made(buffer.name, kind, root, start, triples, arrange)

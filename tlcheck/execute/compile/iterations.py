@@ -204,7 +204,7 @@ class Registers:
             elif _is_sum(touching, places, times, worlds):
                 inner.state.sums[root] = times, worlds
             elif (written := _first_written(touching, places, whole, times, worlds)) is not None:
-                size, lanes = whole.data.shape[0] * whole.grain, whole.data.shape[2]
+                size, lanes = whole.size, whole.data.shape[2]
                 inner.state.memory[root] = copies = Cells(size, whole.kinds, inner.state.chances, lanes)
                 found.own.append((whole, copies, written))
             else:

@@ -84,7 +84,7 @@ class Pointers:
             if e.op != "int" or not isinstance(e.value, int):
                 raise NotModelled("allocation of unknown size")
             count *= e.value
-        return count * lanes_of(buffer.dtype) * kind_of(buffer.dtype).octets
+        return -(-count * lanes_of(buffer.dtype) * kind_of(buffer.dtype).bits // 8)
 
     def is_merged(self, buffer: Buffer) -> bool:
         """Whether it is one name for several buffers of an allocation: its shape is that of the first of them."""
@@ -94,7 +94,7 @@ class Pointers:
     def length(self, buffer: Buffer) -> int | None:
         """How many elements there are from the start of a buffer that is allocated; None for another."""
         allocated = self._allocated.get(buffer.data.uid)
-        return None if allocated is None else self.size(allocated) // kind_of(buffer.dtype).octets
+        return None if allocated is None else self.size(allocated) * 8 // kind_of(buffer.dtype).bits
 
     @property
     def shared_buffers(self) -> int:

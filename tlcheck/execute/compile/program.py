@@ -153,8 +153,6 @@ class KernelProgram:
         """
         steps = np.arange(elements) if isinstance(elements, int) else elements
         found = self.addresses.pointed(pointer, offset, steps, arrange)
-        if found.kind.bits < 8:
-            raise NotModelled(f"an address of {found.kind.name}")
         self.made.append((pointer, found))
         return found
 

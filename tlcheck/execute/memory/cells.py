@@ -99,14 +99,15 @@ class Cells:
     ) -> None:
         """size: in bytes; seeds: that of each world. cleared: memory of one type begins as zeros.
 
-        Raises NotModelled where bits of one byte have two types.
+        Raises NotModelled where an element of one type is no whole number of those of another.
         """
-        if len(kinds) > 1 and any(k.bits < 8 for k in kinds):
+        grain = min(k.bits for k in kinds)
+        if any(k.bits % grain for k in kinds):
             raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
         self.kinds, self.seeds, self._cleared = kinds, seeds, cleared
         self.shared = threads == 1
-        self.grain = min(k.octets for k in kinds)
-        shape = (max(1, -(-size // self.grain)), len(seeds), threads)
+        self.grain = grain
+        shape = (max(1, -(-size * 8 // grain)), len(seeds), threads)
         mixed = len(kinds) > 1
         self.data: Array = np.empty(shape, np.float64 if mixed else kinds[0].array)
         self.flat = self.data.reshape(-1)
@@ -169,7 +170,7 @@ class Cells:
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
-        other = Cells(self.data.shape[0] * self.grain, self.kinds, self.seeds, lanes)
+        other = Cells(self.size, self.kinds, self.seeds, lanes)
         other.data[...] = data
         if other.tags is not None and self.tags is not None:
             other.tags[:] = np.repeat(self.tags.reshape(*self.data.shape)[..., :1], lanes, axis=-1).reshape(-1)
@@ -184,11 +185,28 @@ class Cells:
 
     def room(self, kind: Kind, start: int) -> int:
         """How many elements of a kind there are from a byte on."""
-        return (int(self.data.shape[0]) * self.grain - start) // kind.octets
+        return (int(self.data.shape[0]) * self.grain - start * 8) // kind.bits
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.data.shape[0]) * self.grain // 8
+
+    def parts(self, kind: Kind) -> int:
+        """The cells of an element of a kind."""
+        return kind.bits // self.grain
+
+    def at(self, bits: Any) -> Any:
+        """Flat positions, in the first world, of what begins so many bits into the allocation."""
+        return bits // self.grain * self.stride
+
+    def octet(self, position: Any) -> Any:
+        """The byte of the allocation that has a flat position."""
+        return position // self.stride * self.grain // 8
 
     def locate(self, index: Value, kind: Kind, start: int) -> Position:
         """Positions of elements `index` of a view of `kind` that begins `start` bytes into the allocation."""
-        parts, first = kind.octets // self.grain, start // self.grain
+        parts, first = self.parts(kind), start * 8 // self.grain
         if not isinstance(index, np.ndarray):
             cell = first + int(index) * parts
             return cell if self.tags is None and self.times == 1 else cell * self.stride + self._offset
@@ -267,7 +285,7 @@ class Cells:
 
     def _put_tagged(self, where: Array, values: Value, kind: Kind) -> None:
         assert self.tags is not None
-        parts, tag = kind.octets // self.grain, self._tag(kind)
+        parts, tag = self.parts(kind), self._tag(kind)
         if (self.tags.take(where) == tag).all():  # and so are further parts of each element
             (self.flat if kind.is_float else self.whole)[where] = values
             return
@@ -289,7 +307,7 @@ class Cells:
         for tag in np.unique(tags[(tags != 0) & (tags != 15)]):
             kind = self.kinds[int(tag) // 16 - 1]
             heads = where[tags == tag] - (int(tag) % 16) * self.stride
-            cells = np.concatenate([heads + part * self.stride for part in range(kind.octets // self.grain)])
+            cells = np.concatenate([heads + part * self.stride for part in range(self.parts(kind))])
             words = self._bits(cells)
             self.whole[cells] = words.view(np.int64)
             self.tags[cells] = 15
@@ -299,7 +317,7 @@ class Cells:
         assert self.tags is not None
         tags = self.tags.take(position)
         found = np.zeros(position.shape, np.uint64)
-        low = np.uint64((1 << (8 * self.grain)) - 1) if self.grain < 8 else np.uint64(~np.uint64(0))
+        low = np.uint64((1 << self.grain) - 1) if self.grain < 64 else np.uint64(~np.uint64(0))
         for tag in np.unique(tags):
             here = tags == tag
             if tag == 15:
@@ -307,7 +325,7 @@ class Cells:
             elif tag:
                 kind, part = self.kinds[int(tag) // 16 - 1], int(tag) % 16
                 words = bits_of(self._words(position[here] - part * self.stride, kind), kind).astype(np.uint64)
-                found[here] = (words >> np.uint64(8 * self.grain * part)) & low
+                found[here] = (words >> np.uint64(self.grain * part)) & low
         return found
 
     def _assembled(self, position: Array, tags: Array, kind: Kind) -> Array:
@@ -316,11 +334,11 @@ class Cells:
         right = tags == self._tag(kind)
         result = np.where(right, self._words(np.where(right, position, 0), kind), 0).astype(kind.array)
         wrong = position[~right]
-        parts = kind.octets // self.grain
+        parts = self.parts(kind)
         bits, missing = np.zeros(wrong.shape, np.uint64), np.zeros(wrong.shape, bool)
         for part in range(parts):
             cells = wrong + part * self.stride
-            bits |= self._bits(cells) << np.uint64(8 * self.grain * part)
+            bits |= self._bits(cells) << np.uint64(self.grain * part)
             missing |= self.tags.take(cells) == 0
         values = from_bits(bits.astype(kind.words), kind)
         seeds = nothing_in(kind, self.seeds)[:, 0]

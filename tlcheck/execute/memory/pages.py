@@ -120,7 +120,7 @@ class Pages:
             whole, part = np.divmod(element + start * 8 // kind.bits, self.kind.bits // kind.bits)
             return self.locate(whole, self.kind, 0) * (self.kind.bits // kind.bits) + part
         if start:
-            element = element + start // self.kind.octets
+            element = element + start * 8 // self.kind.bits
         if self.order is not None:
             element = self.order(element)
         number = (element >> self._bits) + self._seed_of * self._tables

@@ -166,7 +166,7 @@ class Place:
         for index, _, stride in self._indices:
             at = index.run(frame)
             total = total + (at.astype(np.int64) if isinstance(at, np.ndarray) else at) * stride.run(frame)
-        return total * self.kind.octets + int(self._start.run(frame))
+        return total * self.kind.bits // 8 + int(self._start.run(frame))
 
     def _see(self, frame: Frame) -> None:
         """Note that the buffer is accessed: by some lane, of a kernel whose blocks may all have ended."""
@@ -238,14 +238,14 @@ class Place:
     def _crooked(self, total: Value, start: int) -> Mask | None:
         """The lanes whose first element is not aligned; None for none."""
         first = total[0] if isinstance(total, np.ndarray) and total.ndim == 3 else total
-        wrong: Mask = np.atleast_2d(np.asarray((first * self.kind.octets + start) % self.aligned != 0))
+        wrong: Mask = np.atleast_2d(np.asarray((first * self.kind.bits // 8 + start) % self.aligned != 0))
         return wrong if wrong.any() else None
 
 
 def refuse_outside(place: Place, octets: Array, kind: Kind, what: str, by: tuple[int, int]) -> None:
     """Raise Illegal where elements at these bytes of an allocation are not in it. by: the world and lane that ask."""
     memory = place.memory
-    if octets.size and (octets.min() < 0 or octets.max() // kind.octets >= memory.room(kind, 0)):
+    if octets.size and (octets.min() < 0 or octets.max() * 8 // kind.bits >= memory.room(kind, 0)):
         raise Illegal(f"{what} {place.name} beyond the end of its memory", place.state.line, *by, place.name)
 
 

@@ -137,7 +137,7 @@ class RunState:
 
         Raises BudgetSpent.
         """
-        self._bytes += -(-size // min(kind.octets for kind in kinds)) * len(self.worlds) * threads * 8
+        self._bytes += -(-size * 8 // min(kind.bits for kind in kinds)) * len(self.worlds) * threads * 8
         if self._bytes > self.options.bytes:
             raise OutOfBytes
         cleared = zeros or self.options.cleared is None or root in self.options.cleared

@@ -46,10 +46,7 @@ _SATURATING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A dtype without its lanes. family: float, int, uint, bool or handle; bits: its width.
-
-    An element of less than 8 bits has a byte of its own here, whatever it shares it with on a device.
-    """
+    """A dtype without its lanes. family: float, int, uint, bool or handle; bits: its width, also in memory."""
 
     name: str
     family: str
@@ -61,7 +58,7 @@ class Kind:
 
     @property
     def octets(self) -> int:
-        """The bytes that an element takes."""
+        """The bytes that an element takes, or shares with others."""
         return max(1, self.bits // 8)
 
     @property

@@ -123,7 +123,7 @@ class AccessedElements:
     @property
     def _parts(self) -> int:
         memory = self._place.memory
-        return self._place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
+        return memory.parts(self._place.kind) if isinstance(memory, Cells) else 1
 
     def disagreement(self, worlds: int, value: Value) -> Disagreement | None:
         """An element into which two lanes have just written different values; None for none.

@@ -125,7 +125,7 @@ class StrayObserver(Observer):
             origin,
             int(accessed.lane()[at]) if proxy == "generic" and by is None else -1,
             float(values[at]),
-            cell // memory.stride * memory.grain,
+            memory.octet(cell),
             place.begin,
             place.kind.octets,
             writer,
@@ -188,7 +188,7 @@ class StrayObserver(Observer):
         at = int(wrong[0])
         cell = int(accessed.cell[at])
         in_tensor = isinstance(memory, Pages)
-        octet = 0 if isinstance(memory, Pages) else cell // memory.stride * memory.grain
+        octet = 0 if isinstance(memory, Pages) else memory.octet(cell)
         element = memory.element_at(cell) if isinstance(memory, Pages) else None
         self.found = StrayAccess(
             "write",
@@ -207,7 +207,7 @@ class StrayObserver(Observer):
         if isinstance(memory, Pages):
             return
         shadow = self._shadow(memory)
-        parts = max(1, place.kind.octets // memory.grain)
+        parts = memory.parts(place.kind)
         for part in range(parts):
             shadow.last[accessed.cell + part * memory.stride] = len(self._records)
             shadow.names[accessed.cell + part * memory.stride] = self._numbers.setdefault(name, len(self._numbers))

@@ -34,7 +34,7 @@ class Suspects:
 
     def units_of(self, root: int, cells: Cells) -> Mask:
         """The units of an allocation, to be marked."""
-        count = -(-cells.data.shape[0] * cells.grain // UNIT)
+        count = -(-cells.size // UNIT)
         known = self._units.get(root, np.zeros(0, np.bool_))
         if len(known) < count:
             known = self._units[root] = np.concatenate([known, np.zeros(count - len(known), np.bool_)])
@@ -68,7 +68,7 @@ class Suspects:
         # the suspected cells of an allocation, of all worlds
         key = place.root, place.memory.flat.size
         if key not in self._cells:
-            unit = np.arange(place.memory.data.shape[0]) * place.memory.grain // UNIT
+            unit = np.arange(place.memory.data.shape[0]) * place.memory.grain // (8 * UNIT)
             self._cells[key] = np.repeat(self._units[place.root][unit], place.memory.stride)
         return np.asarray(self._cells[key].take(cell))
 

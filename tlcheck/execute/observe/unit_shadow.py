@@ -32,7 +32,7 @@ class UnitShadow(Shadow):
 
     def __init__(self, cells: Cells, warps: int, suspected: Mask) -> None:
         super().__init__(cells.flat.size, warps)
-        self.worlds, self.most = cells.stride, max(1, UNIT // cells.grain)
+        self.worlds, self.most = cells.stride, max(1, 8 * UNIT // cells.grain)
         self.size_of = np.full(-(-cells.data.shape[0] // self.most), self.most, np.int64)
         self.version, self.suspected = 0, suspected
 
@@ -157,7 +157,7 @@ class Units:
                 shadow, AccessedCells(no, no, no, no, self._warps, shadow.size), False, digests, shadow.version
             )
         cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.worlds
-        parts = place.kind.octets // memory.grain
+        parts = memory.parts(place.kind)
         if not whole:
             shadow.split(cell, _width(cell, parts, shadow.most))
         unit = np.concatenate([shadow.units_of(cell + part) for part in range(parts)])

@@ -373,7 +373,7 @@ def index_of(place: Place, cell: int) -> tuple[int, ...]:
     if not place.lanes:
         return (offset_of(place, cell),)
     assert isinstance(place.memory, Cells)
-    column, lane = divmod(cell // place.memory.stride * place.memory.grain // 4, place.lanes)
+    column, lane = divmod(place.memory.octet(cell) // 4, place.lanes)
     return lane, column
 
 
@@ -382,4 +382,4 @@ def offset_of(place: Place, cell: int) -> int:
     memory = place.memory
     if isinstance(memory, Pages):
         return memory.element_at(cell)
-    return (cell // memory.stride * memory.grain - place.begin) // place.kind.octets
+    return (cell // memory.stride * memory.grain - place.begin * 8) // place.kind.bits

@@ -18,6 +18,7 @@ from tlcheck.execute.reasons import NotModelled, Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.execute.worlds.offsets import indices, lengths, offsets
+from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -65,6 +66,7 @@ class Arguments:
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)
+        self._scales = scale_words(self._function)
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
@@ -102,4 +104,6 @@ class Arguments:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
             return inputs.rising(self._snapshot, name, kind, size, last, draw.gaps)
+        if name in self._scales:
+            return inputs.scales(self._snapshot, name, self._scales[name])
         return inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))

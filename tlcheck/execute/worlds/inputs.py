@@ -19,11 +19,13 @@ import numpy as np
 from tlcheck.execute.memory.pages import Contents
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
+from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
 from tlcheck.snapshot.walk import postorder, statements
 
 _SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
+_FACTORS = {UE8M0: (124, 7), UE4M3: (0x30, 24)}  # the bytes that are drawn: the first, and how many
 _EXACT = 3  # the first seed has integers of at most this size, which every dtype has
 _MOST_TRIED = 4096
 _NUMBERS = (1, 0, 3)  # tried for integer parameters that are no sizes, where sizes do not fit them
@@ -316,6 +318,21 @@ def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps
         apart = (words >> np.uint64(12)).astype(np.float64) * 2.0**-53
         found = np.minimum(np.floor((numbers + apart) * part), last)
         return np.where(numbers == 0, 0, np.where(numbers == size - 1, last, found)).astype(kind.array)
+
+    return elements
+
+
+def scales(snapshot: Snapshot, name: str, of: str) -> Contents:
+    """Words of four scale factors of a type, each near 1."""
+    least, count = _FACTORS[of]
+
+    def elements(seed: int, numbers: Array) -> Array | None:
+        words = _words(_key(snapshot, name, seed), numbers)
+        octets = [
+            (words >> np.uint64(16 * i) & np.uint64(0xFFFF)) % np.uint64(count) + np.uint64(least) for i in range(4)
+        ]
+        found = sum((octet << np.uint64(8 * i) for i, octet in enumerate(octets)), np.zeros_like(words))
+        return np.asarray(found.astype(np.uint32))
 
     return elements
 

@@ -51,12 +51,23 @@ def test_a_byte_is_two_numbers_the_lower_half_first() -> None:
     assert np.array_equal(found, nibbles.view(ml_dtypes.float4_e2m1fn).astype(np.float64))
 
 
-def test_two_types_of_one_byte_and_instructions_are_not_modelled() -> None:
-    with pytest.raises(NotModelled, match="one memory as int8 and float4_e2m1fn"):
-        Cells(64, (kind_of("int8"), kind_of("float4_e2m1fn")), (0,), 1)
+def test_bytes_of_shared_memory_are_two_numbers_each() -> None:
+    kernel, octets = Kernel(threads=1), np.arange(0, 256, 8, dtype=np.uint8)
+    source, target = kernel.tensor("A", "uint8", octets), kernel.tensor("B", "float4_e2m1fn", [64])
+    tile = kernel.tile("tile", "uint8", [octets.size])
+    halves = replace(tile, dtype="float4_e2m1fn", shape=(number(64),))
+    copies = [call("copy", region(source), region(tile)), call("copy", region(halves), region(target))]
+    found = kernel.run(*copies)["B"]
+    nibbles = np.stack([octets & 15, octets >> 4], axis=-1).reshape(-1)
+    assert np.array_equal(found, nibbles.view(ml_dtypes.float4_e2m1fn).astype(np.float64))
+
+
+def test_types_that_share_bits_and_atomics_are_not_modelled() -> None:
+    with pytest.raises(NotModelled, match="one memory as int8 and float6_e2m3fn"):
+        Cells(64, (kind_of("int8"), kind_of("float6_e2m3fn")), (0,), 1)
     kernel = Kernel(threads=32)
     a, b = kernel.tensor("A", "int4", [32]), kernel.tensor("B", "int32", [32])
     address = Expr("call", "handle", (load(a, kernel.tx),), "address_of")
     value = Expr("call", "int32", (address,), "atomic_load_elem_op")
-    with pytest.raises(NotModelled, match="an address of int4"):
+    with pytest.raises(NotModelled, match="an atomic on int4"):
         kernel.run(Store(b, (kernel.tx,), value))

@@ -370,10 +370,7 @@ class _CountedAccess:
         """
         memory, kind = self.place.memory, self.place.kind
         flat = memory.flat_position(self.position)
-        if isinstance(memory, Pages):
-            octets = flat * min(kind.bits, memory.kind.bits) // 8
-        else:
-            octets = flat // memory.stride * memory.grain * min(8, kind.bits) // 8
+        octets = flat * min(kind.bits, memory.kind.bits) // 8 if isinstance(memory, Pages) else memory.octet(flat)
         elements = octets.shape[0] if octets.ndim == 3 else 1
         whole = np.broadcast_to(octets, (elements, *self.shape))
         found = np.where(self.mask, whole, -1) if not self.mask.all() else whole

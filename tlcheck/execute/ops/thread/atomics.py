@@ -150,12 +150,20 @@ def _turns(where: Array, number: int) -> list[Array]:
 def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
     """The value to combine: a vector, or the address of one."""
     if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
-        source = program.pointer(e, lanes)
+        source = _elements(e, program, lanes)
         return lambda frame: converted(source.load(frame), source.kind, kind, program.options.exact)
     if lanes_of(e.dtype) != lanes:
         raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
     code, given = program.code(e), kind_of(e.dtype)
     return lambda frame: converted(code.run(frame), given, kind, program.options.exact)
+
+
+def _elements(address: Expr, program: KernelProgram, lanes: int = 1) -> BufferElement:
+    """Where an address points. Raises NotModelled for elements of which a byte has several."""
+    place = program.pointer(address, lanes)
+    if place.kind.bits < 8:
+        raise NotModelled(f"an atomic on {place.kind.name}")
+    return place
 
 
 def require_memory(target: Expr, program: KernelProgram) -> None:
@@ -172,7 +180,7 @@ def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
 
     def handler(e: Expr, program: KernelProgram) -> Run:
         require_memory(e.args[0], program)
-        place = program.pointer(e.args[0], atomic.width)
+        place = _elements(e.args[0], program, atomic.width)
         value, combine = _operand(e.args[1], atomic.width, place.kind, program), _COMBINE[atomic.operation]
         settle, made = rounding(place.kind, program.options.exact), Made.of(e, program)
 
@@ -199,7 +207,7 @@ for _name, _atomic in ATOMICS.items():
 @extern("AtomicLoad")
 def atomic_load(e: Expr, program: KernelProgram) -> Run:
     """(address[, memory order]): the element."""
-    place, made = program.pointer(e.args[0]), Made.of(e, program)
+    place, made = _elements(e.args[0], program), Made.of(e, program)
 
     def run(frame: Frame) -> Value:
         position, mask = _position(place, frame)
@@ -213,7 +221,7 @@ def atomic_load(e: Expr, program: KernelProgram) -> Run:
 @extern("AtomicStore")
 def atomic_store(e: Expr, program: KernelProgram) -> Run:
     """(address, value[, memory order]): the element becomes the value."""
-    place, made = program.pointer(e.args[0]), Made.of(e, program)
+    place, made = _elements(e.args[0], program), Made.of(e, program)
     value = _operand(e.args[1], 1, place.kind, program)
 
     def run(frame: Frame) -> Value:

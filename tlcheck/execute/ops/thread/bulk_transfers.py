@@ -37,10 +37,10 @@ def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
         mask &= ~chosen
 
 
-def where_in(cells: Cells, octets: Array) -> Array:
-    """Flat positions of the elements that begin at these bytes of an allocation, (elements, worlds, 1)."""
-    worlds = np.arange(octets.shape[1]).reshape(1, -1, 1)
-    return octets // cells.grain * cells.stride + worlds
+def where_in(cells: Cells, bits: Array) -> Array:
+    """Flat positions of the elements that begin at these bits of an allocation, (elements, worlds, 1)."""
+    worlds = np.arange(bits.shape[1]).reshape(1, -1, 1)
+    return np.asarray(cells.at(bits) + worlds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Transfer:
     @cached_property
     def where(self) -> Array:
         """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
-        return where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
+        return where_in(self.cells, self.box.bits) if self.box.where is None else self.box.where
 
     @property
     def coming(self) -> Array:
@@ -100,7 +100,7 @@ class Transfer:
     @property
     def values(self) -> Array:
         """What shared memory holds."""
-        where = where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
+        where = where_in(self.cells, self.box.bits) if self.box.where is None else self.box.where
         return self.cells.take(where, self.kind)
 
     def store(self) -> None:
@@ -120,7 +120,7 @@ class Transfer:
     @property
     def octets(self) -> int:
         """The bytes that the copy moves, those outside the tensor included."""
-        return len(self.box.octets) * self.kind.bits // 8
+        return len(self.box.bits) * self.kind.bits // 8
 
 
 def transfer_of(shared: BufferElement, tensor: BufferElement, box: Box, issuer: Mask, frame: Frame) -> Transfer:
@@ -131,5 +131,5 @@ def transfer_of(shared: BufferElement, tensor: BufferElement, box: Box, issuer: 
     if box.where is not None:  # looked at when it was kept
         return Transfer(pages, cells, tensor.kind, box, issuer)
     world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
-    refuse_outside(shared, box.octets[:, issuer.any(axis=-1)], tensor.kind, "bulk copy of", (world, lane))
+    refuse_outside(shared, box.bits[:, issuer.any(axis=-1)] // 8, tensor.kind, "bulk copy of", (world, lane))
     return Transfer(pages, cells, tensor.kind, box, issuer)

@@ -96,7 +96,7 @@ def copy(e: Expr, program: KernelProgram) -> Run:
         for number in dict.fromkeys(number for _, number in goals):
             key, coming = (barriers.name, number), source.memory.take(made.read, source.kind)
             observers.bulk_load_issued(target, made.written, made.mask, issuer, origin, key, coming, None, at)
-        octets = made.read.shape[0] * source.kind.octets
+        octets = made.read.shape[0] * source.kind.bits // 8
         for world, number in goals:
             barriers.coming[world, number] += octets
 
@@ -138,8 +138,8 @@ def _made(
         if (np.broadcast_to(begin, mask.shape)[mask] % _UNIT).any():
             what = f"bulk copy with an address in {place.name} that is no multiple of 16 bytes"
             raise Illegal(what, line, world, thread, place.name)
-        steps = np.arange(octets // place.kind.octets).reshape(-1, 1, 1) * place.kind.octets
-        bytes_ = np.broadcast_to(begin + steps, (len(steps), frame.worlds, 1))
-        refuse_outside(place, bytes_[:, mask[:, 0]], place.kind, verb, (world, thread))
-        places.append(where_in(memory, bytes_))
+        steps = np.arange(octets * 8 // place.kind.bits).reshape(-1, 1, 1) * place.kind.bits
+        bits = np.broadcast_to(begin * 8 + steps, (len(steps), frame.worlds, 1))
+        refuse_outside(place, bits[:, mask[:, 0]] // 8, place.kind, verb, (world, thread))
+        places.append(where_in(memory, bits))
     return _Copy(source, target, places[0], moved(target, places[1], at), mask)

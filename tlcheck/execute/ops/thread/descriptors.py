@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile.addresses import constant
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code
@@ -23,7 +24,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 # CUtensorMapDataType -> bits
-_BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32}
+_BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32, 13: 4}
 _SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
 _LARGEST_BOX = 256
 _TILED, _IM2COL = "create_tma_descriptor", "create_tma_im2col_descriptor"
@@ -37,9 +38,15 @@ def swizzled(octets: Any, span: int) -> Any:
     return octets ^ ((octets >> 3) & units)
 
 
+def _swizzled_bits(shared: Value, count: int, width: int, span: int) -> Array:
+    """Where elements of so many bits are that follow one another in shared memory before the exchange."""
+    bits = np.asarray(shared) * 8 + np.arange(count).reshape(-1, 1, 1) * width
+    return np.asarray(swizzled(bits // 8, span) * 8 + bits % 8)
+
+
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Where a copy's elements are: element of the tensor and byte of shared memory, (elements, worlds, 1) each.
+    """Where a copy's elements are: element of the tensor and bit of shared memory, (elements, worlds, 1) each.
 
     inside: those that lie in the tensor, None for all. where: the flat positions in shared memory, if they are known.
     run: how many elements each lie side by side in the tensor.
@@ -47,7 +54,7 @@ class Box:
 
     elements: Array
     inside: Mask | None
-    octets: Array
+    bits: Array
     where: Array | None = None
     run: int = 1
 
@@ -60,7 +67,7 @@ class _Tensor:
     sizes: tuple[Code, ...]
     strides: tuple[Code, ...]
 
-    def whole_box(self, frame: Frame, starts: list[Any], extents: tuple[int, ...], octets: Array) -> Box | None:
+    def whole_box(self, frame: Frame, starts: list[Any], extents: tuple[int, ...], bits: Array) -> Box | None:
         """The box from coordinates on; None where some of it may lie outside, or sizes and strides vary."""
         sizes, strides = [code.run(frame) for code in self.sizes], [code.run(frame) for code in self.strides]
         for start, extent, size, stride in zip(starts, extents, sizes, strides, strict=True):
@@ -69,23 +76,23 @@ class _Tensor:
             least, most = (start.min(), start.max()) if isinstance(start, np.ndarray) else (start, start)
             if least < 0 or most + extent > size:
                 return None
-        first = np.asarray(self.place.address(frame)) // (self.place.kind.bits // 8)
+        first = np.asarray(self.place.address(frame)) * 8 // self.place.kind.bits
         for start, stride in zip(starts, strides, strict=True):
             first = first + start * stride
         elements = first + _spread(extents, tuple(strides))
         shape = (len(elements), frame.worlds, 1)
-        return Box(np.broadcast_to(elements, shape), None, octets, run=extents[0] if strides[0] == 1 else 1)
+        return Box(np.broadcast_to(elements, shape), None, bits, run=extents[0] if strides[0] == 1 else 1)
 
-    def box(self, frame: Frame, at: list[Any], octets: Any) -> Box:
+    def box(self, frame: Frame, at: list[Any], bits: Any) -> Box:
         """Elements at coordinates of each dimension."""
         inside: Any = np.True_
-        total: Any = np.asarray(self.place.address(frame)) // (self.place.kind.bits // 8)
+        total: Any = np.asarray(self.place.address(frame)) * 8 // self.place.kind.bits
         for size, stride, place in zip(self.sizes, self.strides, at, strict=True):
             inside = inside & (place >= 0) & (place < size.run(frame))
             total = total + place * stride.run(frame)
-        shape = np.broadcast_shapes(np.shape(total), np.shape(octets), (frame.worlds, 1))
+        shape = np.broadcast_shapes(np.shape(total), np.shape(bits), (frame.worlds, 1))
         inside = np.broadcast_to(inside, shape)
-        return Box(np.where(inside, np.broadcast_to(total, shape), 0), inside, np.broadcast_to(octets, shape))
+        return Box(np.where(inside, np.broadcast_to(total, shape), 0), inside, np.broadcast_to(bits, shape))
 
 
 @lru_cache(maxsize=64)
@@ -111,15 +118,14 @@ class Tiled:
     def coordinates(self) -> int:
         return len(self.sizes)
 
-    def octets(self, shared: Value) -> Array:
-        """The bytes of a box at an address in shared memory."""
-        steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
-        return np.asarray(swizzled(np.asarray(shared) + steps * (self.tensor.place.kind.bits // 8), self.span))
+    def bits(self, shared: Value) -> Array:
+        """Where the elements of a box at an address in shared memory are, in bits."""
+        return _swizzled_bits(shared, int(np.prod(self.sizes)), self.tensor.place.kind.bits, self.span)
 
-    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
-        """The box at coordinates of the tensor, to or from these bytes of shared memory."""
+    def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
+        """The box at coordinates of the tensor, to or from these bits of shared memory."""
         starts = [start.astype(np.int64) if isinstance(start, np.ndarray) else start for start in coordinates]
-        whole = self.tensor.whole_box(frame, starts, self.sizes, octets)
+        whole = self.tensor.whole_box(frame, starts, self.sizes, bits)
         if whole is not None:
             return whole
         steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
@@ -127,7 +133,7 @@ class Tiled:
         for extent, start in zip(self.sizes, starts, strict=True):
             places.append(start + steps % extent)
             steps = steps // extent
-        return self.tensor.box(frame, places, octets)
+        return self.tensor.box(frame, places, bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +155,12 @@ class Im2col:
     def coordinates(self) -> int:
         return len(self.tensor.sizes) + len(self.lower)
 
-    def octets(self, shared: Value) -> Array:
-        """The bytes of a box at an address in shared memory."""
-        number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
-        return np.asarray(swizzled(np.asarray(shared) + number * (self.tensor.place.kind.bits // 8), self.span))
+    def bits(self, shared: Value) -> Array:
+        """Where the elements of a box at an address in shared memory are, in bits."""
+        return _swizzled_bits(shared, self.pixels * self.channels, self.tensor.place.kind.bits, self.span)
 
-    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
-        """The pixels from coordinates of the tensor on, to or from these bytes of shared memory."""
+    def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
+        """The pixels from coordinates of the tensor on, to or from these bits of shared memory."""
         rank = len(self.tensor.sizes)
         number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
         given = [np.asarray(c).astype(np.int64) for c in coordinates]
@@ -168,16 +173,16 @@ class Im2col:
             places.append(low + left % count * step + given[rank + axis - 1])
             left = left // count
         places.append(given[rank - 1] + left)
-        return self.tensor.box(frame, places, octets)
+        return self.tensor.box(frame, places, bits)
 
 
 def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
     """What of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
     tensor = map_.tensor
-    width = tensor.place.kind.bits // 8
-    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * width
+    width = tensor.place.kind.bits
+    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * width // 8
     for stride in tensor.strides[1:]:
-        octets = int(np.max(stride.run(frame))) * width
+        octets = int(np.max(stride.run(frame))) * width // 8
         if octets % 16:
             return f"a tensor map of {tensor.place.name} with a stride of {octets} bytes, no multiple of 16"
     if np.any(np.asarray(tensor.place.address(frame)) % 16):
@@ -218,8 +223,8 @@ def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], program:
     place = program.pointer(e.args[2])
     if place.kind.bits != _BITS[_number(e.args[0])]:
         raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
-    strides = tuple(_divided(program.code(o), place.kind.bits // 8) for o in octets)
-    return _Tensor(place, tuple(program.code(s) for s in sizes), strides)
+    strides = [_divided(program.code(o), place.kind.bits) for o in octets[1:]]  # the innermost elements are neighbours
+    return _Tensor(place, tuple(program.code(s) for s in sizes), (constant(1), *strides))
 
 
 def _hints(args: tuple[Expr, ...]) -> int:
@@ -230,8 +235,9 @@ def _hints(args: tuple[Expr, ...]) -> int:
     return _SPAN[swizzle]
 
 
-def _divided(code: Code, by: int) -> Code:
-    return Code(lambda frame: code.run(frame) // by, code.needs, code.steady, code.uniform)
+def _divided(octets: Code, bits: int) -> Code:
+    """Bytes as elements of so many bits."""
+    return Code(lambda frame: octets.run(frame) * 8 // bits, octets.needs, octets.steady, octets.uniform)
 
 
 def _number(e: Expr) -> int:

@@ -35,10 +35,11 @@ _SHORT = {
     "s32": "int32",
     "e4m3": "float8_e4m3fn",
     "e5m2": "float8_e5m2",
+    "e2m1": "float4_e2m1fn",
     "float8_e4m3": "float8_e4m3fn",
 }
 # k that one instruction takes, by the width of the elements of A and B
-_SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
+_SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32), 4: (32, 64)}
 
 
 @call("ptx_mma")
@@ -48,6 +49,8 @@ def mma(e: Expr, program: KernelProgram) -> Run:
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
     if (e.args[1].value, e.args[2].value) != ("row", "col"):
         raise NotModelled(f"ptx_mma {e.args[1].value} {e.args[2].value}")
+    if a_kind.is_float and a_kind.bits < 8:
+        raise NotModelled(f"ptx_mma of {a_kind.name}")
     if len(e.args) > 12 and e.args[12].value:
         raise NotModelled("ptx_mma with saturation")
     a_at, b_at, c_at = fragments(m, n, k, a_kind)
@@ -65,9 +68,11 @@ def mma(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-def operands(e: Expr, counts: Sequence[int], kinds: Sequence[Kind], program: KernelProgram) -> Iterator[BufferElement]:
-    """The registers of A, B and C, `counts` of each, from argument 6 on: pointers and offsets. Raises NotModelled."""
-    for at, count, kind in zip((6, 8, 10), counts, kinds, strict=True):
+def operands(
+    e: Expr, counts: Sequence[int], kinds: Sequence[Kind], program: KernelProgram, first: int = 6
+) -> Iterator[BufferElement]:
+    """The registers of A, B and C, `counts` of each, from an argument on: pointers and offsets. Raises NotModelled."""
+    for at, count, kind in zip(range(first, first + 6, 2), counts, kinds, strict=True):
         place = program.pointer(e.args[at], count, e.args[at + 1])
         if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
             raise NotModelled(f"{e.value} on {kind.name} in registers of {place.kind.name}")
@@ -209,7 +214,7 @@ def fragments(m: int, n: int, k: int, kind: Kind) -> tuple[Array, Array, Array]:
     """Where a thread's elements of A, B and C belong: (elements, 32, 2) of row and column."""
     if (m, n, k) == (8, 8, 4) and kind.bits == 64:
         return spread(8, 4, 1, by_column=False), spread(4, 8, 1, by_column=True), accumulator(8)
-    if (m, n) != (16, 8) or k not in _SHAPES[kind.bits]:
+    if (m, n) != (16, 8) or k not in _SHAPES.get(kind.bits, ()):
         raise NotModelled(f"ptx_mma m{m}n{n}k{k} of {kind.name}")
     run = max(1, 32 // kind.bits)  # neighbouring elements along k in one register
     return spread(16, k, run, by_column=False), spread(k, 8, run, by_column=True), accumulator(16)

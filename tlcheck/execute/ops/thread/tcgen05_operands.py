@@ -176,7 +176,7 @@ def in_shared(
         assert isinstance(memory, Cells)
         octets = np.concatenate([matrix.octets(shape[0] // blocks, shape[1], kind.bits // 8, by_k)] * blocks)
         refuse_outside(place, octets, kind, "tcgen05.mma reads", (int(worlds[0]), 0))
-        cell = octets // memory.grain * memory.stride
+        cell = memory.at(octets * 8)
         viewed = BufferElement(
             program.state, program.observers, place.name, kind, place.root, Code(lambda frame: place.begin), []
         )

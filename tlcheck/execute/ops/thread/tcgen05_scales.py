@@ -19,6 +19,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, kind_of
+from tlcheck.execute.ops.scale_factors import factors
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES, is_of_pair
 from tlcheck.execute.ops.thread.tcgen05_mma import ProductsUnderWay
 from tlcheck.execute.ops.thread.tcgen05_operands import Blocks, Issuer, issuers
@@ -29,14 +30,7 @@ from tlcheck.targets.nvidia import WARP
 
 WORDS = 128  # that one tcgen05.cp copies: 32 lanes of 4 columns
 _COLUMNS = WORDS // WARP
-_BIAS, _NO_NUMBER = 127, 255
 _SCOPE = "shared.tmem"
-
-
-def factors(words: Array, number: int | Array) -> Array:
-    """The factors that are the bytes of a number of some words."""
-    octets = np.asarray(words).astype(np.int64) >> (8 * np.asarray(number)) & 0xFF
-    return np.where(octets == _NO_NUMBER, np.nan, np.exp2(octets.astype(np.float64) - _BIAS))
 
 
 @call("ptx_tcgen05_sf_warp_transpose")

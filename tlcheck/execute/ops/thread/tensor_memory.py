@@ -100,7 +100,7 @@ class TensorMemory:
 
     def position(self, octets: Array, worlds: Array) -> Array:
         """Flat positions of the elements that begin at bytes of some worlds, which broadcast to them."""
-        return np.asarray(octets // self.cells.grain * self.cells.stride + worlds)
+        return np.asarray(self.cells.at(octets * 8) + worlds)
 
     # ---- allocation
 
@@ -148,7 +148,7 @@ class TensorMemory:
     def _forget(self, world: int, columns: Array) -> None:
         """What a new allocation holds."""
         octets = (columns[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
-        parts = np.arange(0, WORD, self.cells.grain)
+        parts = np.arange(0, WORD, self.cells.grain // 8)
         self.cells.lose(self.position((octets + parts).reshape(-1), np.intp(world)))
 
     def require(self, name: str, what: str, world: int, columns: Array, thread: int) -> None:

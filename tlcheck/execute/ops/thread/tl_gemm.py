@@ -126,7 +126,7 @@ class _Matrix:
             octets = np.asarray(swizzled(start + self.octets, self.span))
         else:
             octets = start + np.asarray(swizzled(self.octets, self.span))
-        return octets // cells.grain * cells.stride
+        return np.asarray(cells.at(octets * 8))
 
     def read(self, cells: Array, worlds: int) -> Array:
         """(worlds, rows, K)."""

@@ -39,21 +39,21 @@ def _bulk(
     frame: Frame, spots: _Spots, tensor: BufferElement, octets: int, pick: Callable[[Value], Value], line: int
 ) -> Box:
     """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
-    width, shared = tensor.kind.bits // 8, spots.shared
+    width, shared = tensor.kind.bits, spots.shared
     if octets % 16:
         raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
     begin, inner = pick(tensor.address(frame)), pick(shared.address(frame))
     _refuse_unaligned(tensor, begin, 16)
     _refuse_unaligned(shared, inner, 16)
-    steps = np.arange(octets // width).reshape(-1, 1, 1)
-    elements = np.asarray(begin) // width + steps
+    steps = np.arange(octets * 8 // width).reshape(-1, 1, 1)
+    elements = np.asarray(begin) * 8 // width + steps
     shape = np.broadcast_shapes(elements.shape, (1, frame.worlds, 1))
     elements = np.broadcast_to(elements, shape)
     assert isinstance(tensor.memory, Pages)
     if elements.min() < 0 or elements.max() >= tensor.memory.size:
         world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
         raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0, tensor.name)
-    at, where = spots.at(inner, frame.worlds, lambda address: np.asarray(address) + steps * width, octets)
+    at, where = spots.at(inner, frame.worlds, lambda address: np.asarray(address) * 8 + steps * width, octets)
     return Box(elements, None, at, where)
 
 
@@ -215,13 +215,13 @@ def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code])
         examined = True
         at = pick(shared.address(frame))
         _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
-        octets, where = spots.at(at, frame.worlds, map_.octets)
+        bits, where = spots.at(at, frame.worlds, map_.bits)
         starts = [pick(c.run(frame)) for c in coordinates]
         if isinstance(map_, Tiled):
             # the manual does not say so: an H100 stops where a box begins between two units of 16 bytes of a row
             what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
-            _refuse(tensor, np.asarray(starts[0]) * (tensor.kind.bits // 8) % 16 != 0, what)
-        return replace(map_.at(frame, starts, octets), where=where)
+            _refuse(tensor, np.asarray(starts[0]) * tensor.kind.bits % 128 != 0, what)
+        return replace(map_.at(frame, starts, bits), where=where)
 
     return box
 
@@ -238,21 +238,21 @@ class _Spots:
     kept: dict[tuple[bytes, int], tuple[Array, Array | None]] = field(default_factory=dict)
 
     def at(
-        self, address: Value, worlds: int, octets_of: Callable[[Value], Array], size: int = 0
+        self, address: Value, worlds: int, bits_of: Callable[[Value], Array], size: int = 0
     ) -> tuple[Array, Array | None]:
-        """The bytes of a copy at an address, and its flat positions, if others may have the same.
+        """The bits of a copy at an address, and its flat positions, if others may have the same.
 
         size: of the copy, where it may vary.
         """
         memory, key = self.shared.memory, (np.asarray(address).tobytes(), size)
-        octets = None if key in self.kept else octets_of(address)
-        if octets is not None:
-            octets = np.broadcast_to(octets, (len(octets), worlds, 1))
+        bits = None if key in self.kept else bits_of(address)
+        if bits is not None:
+            bits = np.broadcast_to(bits, (len(bits), worlds, 1))
             if self.shared.state.options.plain or not isinstance(memory, Cells):
-                return octets, None
-            if octets.min() < 0 or octets.max() // self.kind.octets >= memory.room(self.kind, 0):
-                return octets, None
-            self.kept[key] = octets, where_in(memory, octets)
+                return bits, None
+            if bits.min() < 0 or bits.max() // self.kind.bits >= memory.room(self.kind, 0):
+                return bits, None
+            self.kept[key] = bits, where_in(memory, bits)
         return self.kept[key]
 
 

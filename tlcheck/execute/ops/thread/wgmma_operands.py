@@ -80,7 +80,7 @@ class SharedOperand:
             cells = allocations(self.program)[matrix.allocation].memory
             assert isinstance(cells, Cells)
             octets = matrix.octets(*self.shape, self.kind.bits // 8, self.by_k)[number]
-            return [(cells, o // cells.grain * cells.stride + world) for o in octets.tolist()]
+            return [(cells, cells.at(o * 8) + world) for o in octets.tolist()]
 
         return MatrixOperand(lambda: mine.read(origin), row, mine)
 
@@ -172,7 +172,7 @@ def _tiles(
         octets = matrix.octets(*shape, kind.bits // 8, by_k)
         worlds, groups = np.nonzero(active & (words == word))
         refuse_outside(place, octets, kind, "wgmma reads", (int(worlds[0]), int(groups[0]) * GROUP))
-        cell = octets // memory.grain * memory.stride
+        cell = memory.at(octets * 8)
         mask = np.zeros((len(program.state.worlds), program.state.threads), np.bool_)
         mask[worlds, groups * GROUP] = True
         cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)

@@ -85,7 +85,7 @@ def bulk_zeros(e: Expr, program: KernelProgram) -> Run:
     if any(a.op != "int" for a in e.args[1:3]) or e.args[2].value or not e.args[1].value:
         raise NotModelled("ptx_st_bulk_shared of unknown size or value")
     kind = program.addresses.kind(e.args[0])
-    place = program.pointer(e.args[0], int(e.args[1].value) // kind.octets)
+    place = program.pointer(e.args[0], int(e.args[1].value) * 8 // kind.bits)
     place.aligned = _BULK_ALIGNED
 
     def run(frame: Frame) -> int:

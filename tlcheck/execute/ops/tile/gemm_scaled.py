@@ -1,7 +1,8 @@
-"""T.tcgen05_gemm_blockscaled: a product with a factor for each row, column and some terms (TileLang, gemm_op.py).
+"""T.gemm_blockscaled: a product with a factor for each row, column and some terms (TileLang, gemm_op.py).
 
-The factors are where tcgen05.cp puts them: words of four bytes (`thread/tcgen05_scales`). Term k is scaled by byte
-(k_start + k) / granularity % 4 of its row's word, for A and for B.
+Factors are bytes of words. In tensor memory they are where tcgen05.cp puts them (`thread/tcgen05_scales`): term k is
+scaled by byte (k_start + k) / granularity % 4 of its row's word, for A and for B. Elsewhere they lie as `sf_layout`
+says, for products into fragments (`gemm_warp_scaled`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.ops.scale_factors import factors
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
-from tlcheck.execute.ops.thread.tcgen05_scales import factors
 from tlcheck.execute.ops.tile.gemm_pairs import Shard, by_even, complete_in_both
+from tlcheck.execute.ops.tile.gemm_warp_scaled import into_fragment
 from tlcheck.execute.ops.tile.regions import block_frame, is_region, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -25,11 +27,13 @@ _ATOM = 32  # terms of one instruction
 _CLEAR = 9  # the argument that clears the sums
 
 
-@call("tcgen05_gemm_blockscaled")
+@call("gemm_blockscaled", "tcgen05_gemm_blockscaled")
 def gemm(e: Expr, program: KernelProgram) -> Run:
     """(A, B, C, both flags, M, N, K, policy, clear, ..., factors of A, of B, first term)."""
     notes, tiles = dict(e.annotations), [whole(region_of(a, program), program) for a in e.args[:3]]
     scales = [whole(region_of(a, program), program) for a in e.args[3:] if is_region(a)][-2:]
+    if tiles[2].buffer.scope != "shared.tmem" and len(scales) == 2:
+        return into_fragment(e, tiles, scales, program)
     across, clear, start = [bool(a.value) for a in e.args[3:5]], program.code(e.args[_CLEAR]), program.code(e.args[-1])
     grains = [int(notes.get(f"sf_{name}_granularity_k", 0)) for name in "ab"]
     blocks = 1 if notes.get("use_2cta", "0") in ("0", "False") else 2

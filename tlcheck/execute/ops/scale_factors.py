@@ -1,0 +1,22 @@
+"""Scale factors of block-scaled products: bytes of 32-bit words (PTX 9.7.14.3, 9.7.16.10.7).
+
+UE8M0 is 2 to the power of the byte less 127. UE4M3 is E4M3 without its sign.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlcheck.execute.memory.values import Array, from_bits, kind_of
+
+UE8M0, UE4M3 = "ue8m0", "ue4m3"
+_BIAS, _NO_NUMBER = 127, 255
+_MAGNITUDE = 0x7F
+
+
+def factors(words: Array, number: int | Array, of: str = UE8M0) -> Array:
+    """The factors that are the bytes of a number of some words."""
+    octets = np.asarray(words).astype(np.int64) >> (8 * np.asarray(number)) & 0xFF
+    if of == UE4M3:
+        return from_bits(octets & _MAGNITUDE, kind_of("float8_e4m3fn"))
+    return np.where(octets == _NO_NUMBER, np.nan, np.exp2(octets.astype(np.float64) - _BIAS))
