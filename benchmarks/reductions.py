@@ -1,22 +1,26 @@
 """How small `tlcheck reduce` makes the kernels of tests/wrong_code/grown.
 
-    python benchmarks/reductions.py results/reductions.csv FOLDER [CASE...]
+    python benchmarks/reductions.py results/reductions.csv FOLDER [--jobs N] [CASE...]
 
-One line for each case; those that are there already are kept. The small kernels go to FOLDER. `seconds` are of all
-processors: answers of earlier runs make them fewer, unless TLCHECK_CACHE names an empty folder. `same pass`: whether it
-is one of those in tests/wrong_code/origins.toml, which were found by hand.
+One line for each case, N cases at a time (default: one per processor). The same command goes on where it was: lines of
+the same commit are kept, others are replaced. The small kernels go to FOLDER. `seconds` are of all processors; answers
+of earlier runs are not used. `same pass`: whether it is one of those in tests/wrong_code/origins.toml, which were found
+by hand. `finding` of a case without `after` is why it was not reduced.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import csv
+import os
 import re
-import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import tomllib
 
@@ -76,37 +80,56 @@ COLUMNS = (
 _FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^:]+), )?sm_\d+: (?P<rule>\w+) at (?P<buffer>\w+)")
 
 
-def main(output: Path, folder: Path, wanted: list[str]) -> int:
-    done = {row["case"] for row in csv.DictReader(output.open())} if output.exists() else set()
-    with output.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if not done:
-            writer.writeheader()
-        for case in wanted or KERNELS:
-            if case not in done:
-                writer.writerow(_reduced(case, folder / f"{case}.py"))
-                file.flush()
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("output", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("cases", nargs="*", default=[*KERNELS], metavar="CASE")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    args = parser.parse_args()
+    folder = args.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
+    rows = {row["case"]: row for row in csv.DictReader(args.output.open())} if args.output.exists() else {}
+    wanted = [case for case in args.cases if rows.get(case, {}).get("commit") != commit]
+    with ThreadPoolExecutor(args.jobs) as threads:
+        for done in as_completed([threads.submit(_reduced, case, folder / f"{case}.py", commit) for case in wanted]):
+            row = done.result()
+            rows[str(row["case"])] = row
+            _write(args.output, rows)
+            print(*(f"{value}" for value in row.values()), sep="  ", flush=True)
     return 0
 
 
-def _reduced(case: str, small: Path) -> dict[str, object]:
+def _write(output: Path, rows: dict[str, dict[str, Any]]) -> None:
+    """Write all lines, in the order of the cases."""
+    with output.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows[case] for case in KERNELS if case in rows)
+
+
+def _reduced(case: str, small: Path, commit: str) -> dict[str, Any]:
     module, name, release, arch = KERNELS[case]
     file = GROWN / f"{module}.py"
-    row: dict[str, object] = {"case": case, "kernel": name, "arch": arch, "release": release}
-    row |= {"before": _lines(file.read_text(), name), "date": f"{datetime.now(timezone.utc):%Y-%m-%d}"}
-    row["commit"] = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
+    row: dict[str, Any] = {"case": case, "kernel": name, "arch": arch, "release": release}
+    row |= {"before": _lines((ROOT / file).read_text(), name), "commit": commit}
+    row["date"] = f"{datetime.now(timezone.utc):%Y-%m-%d}"
     given = [word for argument in ARGUMENTS.get(case, ()) for word in ("--arg", argument)]
     command = [sys.executable, "-m", "tlcheck", "reduce", f"{file}::{name}", *given, "--toolchain", release]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = subprocess.run(
-        [*command, "--arch", arch, "-q", "-j1", "-o", str(small)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    row["seconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return row | (_told(case, arch, small.read_text()) if told.returncode == 0 else {"finding": told.stderr[-200:]})
+    command += ["--arch", arch, "-q", "-j1", "--seconds", "3000", "-o", str(small)]
+    with small.with_suffix(".log").open("w") as log:
+        environment = {**os.environ, "TLCHECK_NO_CACHE": "1"}
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    row["seconds"] = round(usage.ru_utime + usage.ru_stime)
+    if process.returncode == 0:
+        return row | _told(case, arch, small.read_text())
+    return row | {"finding": small.with_suffix(".log").read_text()[-200:].strip()}
 
 
-def _told(case: str, arch: str, text: str) -> dict[str, object]:
+def _told(case: str, arch: str, text: str) -> dict[str, Any]:
     """Return what the comments of a small kernel say of it."""
     first, lines = _FIRST.search(text), re.search(r"\d+ -> (\d+) lines", text)
     right = re.search(r"right (?:\(agreed\) )?in ([^;\n]+)", text)
@@ -136,4 +159,4 @@ def _first_line(stmt: ast.stmt) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:]))
+    raise SystemExit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
@@ -14,6 +15,7 @@ from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.lower.selection import select
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
 from tlcheck.report import fix_json, fix_text
 from tlcheck.report.console import console
@@ -60,7 +62,8 @@ def _searched(args: argparse.Namespace, interruption: Interruption) -> tuple[lis
     execution, lowering = read(ExecutionOptions, args), read(LoweringOptions, args)
     settings = lowering.settings(config).saying(execution.words)
     policy = Policy(excusing=False, execute=execution.request(config))
-    with working(loudness=settings.loudness) as (folder, watcher):
+    with working(loudness=settings.loudness) as (folder, watcher), WarmProcesses() as warm:
+        settings = replace(settings, warm=warm)
         with checking(settings, policy, folder, watcher) as checks:
             interruption.add(checks.stop)
             done = sorted(checks.results(chosen), key=lambda each: each[1].run.position)

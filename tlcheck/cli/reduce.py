@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
@@ -18,6 +19,7 @@ from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import select
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.remedy.reducing import Reduced, Reducer
 from tlcheck.report import reduce_text
 from tlcheck.report.outputs import outputs
@@ -72,7 +74,8 @@ def wrong_kernel(
     execution, lowering = read(ExecutionOptions, args), read(LoweringOptions, args)
     settings = lowering.settings(config, scripts_of(args)).saying(execution.words)
     request = execution.certain_request(config)
-    with working(loudness=settings.loudness) as (folder, watcher):
+    with working(loudness=settings.loudness) as (folder, watcher), WarmProcesses() as warm:
+        settings = replace(settings, warm=warm)
         with checking(settings, Policy(excusing=False, execute=request), folder, watcher) as checks:
             interruption.add(checks.stop)
             done = sorted(checks.results(chosen), key=lambda each: each[1].run.position)

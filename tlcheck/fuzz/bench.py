@@ -6,23 +6,20 @@ import os
 import re
 import shutil
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.execute.request import Request
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.lower.client import Worker
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.judge import JudgingProcess
-from tlcheck.verdicts.kept import Verdicts, loads
+from tlcheck.verdicts.bench import KernelBench
+from tlcheck.verdicts.kept import Verdicts
 from tlcheck.worker.jobs import LowerJob
 from tlcheck.worker.protocol import Failure
 
 _CALLS = re.compile(r"\btl::(\w+)")
 _LARGEST = 3_000_000  # bytes of a snapshot: larger ones take minutes to judge
 _TOO_LARGE = Failure("size", "check", "the lowered kernel is too large for a campaign")
-DIED = Failure("crash", "check", "judging ended: too little memory, or a bug of tlcheck")
 
 
 @dataclass(frozen=True)
@@ -41,23 +38,19 @@ class Judged:
 
 
 class FuzzBench:
-    """A worker and a judging process, which start when they are first needed and live as long as this.
+    """Judges one kernel after the other, of one release.
 
     request: of a first look, without who wrote what. seconds: of the processor, for one lowering.
     """
 
     def __init__(self, toolchain: Toolchain, folder: Path, request: Request, seconds: float = 60.0) -> None:
         self._folder, self._request, self._seconds = folder, request, seconds
-        self._worker = Worker(toolchain.python, toolchain.env)
-        self._judge: JudgingProcess | None = None
-        self._stack = ExitStack()
-        self._number, self._is_started = 0, False
+        self._bench = KernelBench([toolchain])
+        self._number = 0
 
     def close(self) -> None:
         """End the processes, also in the middle of their work."""
-        if self._judge is not None:
-            self._judge.kill()
-        self._stack.close()
+        self._bench.close()
 
     def judged(self, text: str, name: str, arch: str, keep: Path | None = None) -> Judged:
         """Lower a kernel, and judge it. name: of the function that makes it. keep: the file for its snapshot."""
@@ -67,37 +60,20 @@ class FuzzBench:
         snapshot = file.with_suffix(".snapshot.json")
         file.write_text(text, encoding="utf-8")
         try:
-            job = LowerJob(str(file), name, output=str(snapshot), arch=arch)
-            refused, lowering = self._lowered(job)
+            job = LowerJob(str(file), name, output=str(snapshot), arch=arch, timeout=self._seconds)
+            answer = self._bench.lowered(0, job)
+            refused, lowering = answer.failure, answer.cpu
             if refused is not None:
                 return Judged(refused, None, frozenset(), lowering, time.monotonic() - begin)
             if snapshot.stat().st_size > _LARGEST:
                 return Judged(_TOO_LARGE, None, frozenset(), lowering, time.monotonic() - begin)
             calls = frozenset(_CALLS.findall(snapshot.read_text(encoding="utf-8")))
-            found = self._verdicts(snapshot, self._request)
+            found = self._bench.verdicts(snapshot, self._request)
             if any(c.blames_compiler for c in all_claims(found.claims)) and self._request.brief:
-                found = self._verdicts(snapshot, replace(self._request, brief=False))
+                found = self._bench.verdicts(snapshot, replace(self._request, brief=False))
             if keep is not None:
                 shutil.copyfile(snapshot, keep)
             return Judged(None, found, calls, lowering, time.monotonic() - begin)
         finally:
             file.unlink(missing_ok=True)
             snapshot.unlink(missing_ok=True)
-
-    def _lowered(self, job: LowerJob) -> tuple[Failure | None, float]:
-        """Why a kernel does not lower, if it does not, and the seconds of the processor that it took."""
-        if not self._is_started:
-            self._worker.start()
-            self._stack.callback(self._worker.close)
-            self._is_started = True
-        answer = self._worker.answer(replace(job, number=self._number, timeout=self._seconds))
-        return answer.failure, answer.cpu
-
-    def _verdicts(self, snapshot: Path, request: Request) -> Verdicts:
-        self._judge = self._judge or JudgingProcess()
-        try:
-            return loads(self._judge.verdicts(snapshot, request, None))
-        except (EOFError, OSError):
-            self._judge.kill()
-            self._judge = None
-            return Verdicts(failure=DIED)

@@ -20,6 +20,7 @@ import msgspec
 
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.worker import failures, protocol
 from tlcheck.worker.dependencies import OWN_VARIABLES
 from tlcheck.worker.jobs import Job, as_fields
@@ -71,24 +72,49 @@ class Discovered:
     output_tail: str = ""
 
 
+@dataclass(frozen=True)
+class _IdleWorker:
+    """A worker's process that has imported tilelang and runs no job."""
+
+    process: subprocess.Popen[bytes]
+    scratch: tempfile.TemporaryDirectory[str]
+    versions: Mapping[str, str]
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        _end(self.process)
+        self.scratch.cleanup()
+
+
 class Worker:
     """A worker process, started anew if it ends.
 
     python, env: the toolchain's interpreter, and what to add to the environment variables.
     fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
+    warm: where an idle process is taken from, and left.
     """
 
-    def __init__(self, python: Path, env: Mapping[str, str], *, fork: bool = True) -> None:
+    def __init__(
+        self, python: Path, env: Mapping[str, str], *, fork: bool = True, warm: WarmProcesses | None = None
+    ) -> None:
         self.python = python
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
         self.fork = fork
+        self._warm = warm
         self._unread = b""
         self.running: dict[int, Job] = {}
         self.versions: Mapping[str, str] = {}  # empty until tilelang is imported
 
     def start(self) -> None:
         """Start the process without waiting for it; whoever does also calls `close`."""
+        idle = self._warm.take(self._likeness) if self._warm is not None else None
+        if isinstance(idle, _IdleWorker):
+            self._process, self._scratch, self.versions = idle.process, idle.scratch, idle.versions
+            return
         self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-worker-", ignore_cleanup_errors=True)
         try:
             self._start()
@@ -97,7 +123,11 @@ class Worker:
             raise
 
     def close(self) -> None:
-        """End the process and what it runs."""
+        """End the process and what it runs; one without a job may be kept for others."""
+        if self._warm is not None and self.versions and not self.running and self._process.poll() is None:
+            self.stop()  # copies that have imported a file, which may be another one by then
+            self._warm.keep(self._likeness, _IdleWorker(self._process, self._scratch, self.versions))
+            return
         self._stop()
         self._scratch.cleanup()
 
@@ -165,18 +195,14 @@ class Worker:
         return UsageError(f"{self._command[0]}: importing tilelang did not end in {START_SECONDS:g} s")
 
     def _stop(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
         if not self.versions:  # it imports tilelang, hears nothing meanwhile, and has nothing to put away
             self._process.kill()
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        _end(self._process)
+
+    @property
+    def _likeness(self) -> tuple[object, ...]:
+        """What two processes have in common that do the same."""
+        return (*self._command, frozenset(self._env.items()))
 
     def _restart(self) -> list[tuple[Job, Answer]]:
         """Start anew, and fail what ran. Raises UsageError if the worker ended before it had imported tilelang."""
@@ -198,6 +224,20 @@ class Worker:
     @property
     def _log(self) -> Path:
         return Path(self._scratch.name) / "worker.log"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a worker's process, and wait for it."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tlcheck.lower.machines import JobExecutor, MachinePool
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.worker.capture.pytests import is_test
@@ -38,8 +39,9 @@ class Settings:
     pass_configs: over the kernels' own. timeout: processor seconds for one case. fork: see `Worker`. every_pass: see
     `LowerJob`. cache: whether results are kept. scripts: how files without cases are run; None where they are not.
     seeds: of the inputs to be made by cases that declare some. toolchain_from: the setting that names the toolchain, if
-    one does. cluster: who lowers and judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at
-    the end how many kernels were lowered. said: see `Run`. keyword: which kernels are wanted; all where None.
+    one does. cluster: who lowers and judges, if not this machine. warm: processes that outlive a session. loudness: of
+    the progress; -1 shows none, 1 says at the end how many kernels were lowered. said: see `Run`. keyword: which
+    kernels are wanted; all where None.
     """
 
     toolchain: str = "pinned"
@@ -57,6 +59,7 @@ class Settings:
     seeds: tuple[int, ...] = ()
     toolchain_from: str = ""
     cluster: MachinePool | None = None
+    warm: WarmProcesses | None = None
     loudness: int = 0
     said: tuple[str, ...] = ()
     keyword: Keyword | None = None
@@ -221,9 +224,8 @@ class _Lowering:
                 toolchains.setdefault(name, {})[place] = selection
         resolved = {name: self._resolved(name) for name in toolchains}
         variables = self._settings.scripts.variables if self._settings.scripts else {}
-        workers = {
-            name: Worker(t.python, {**t.env, **variables}, fork=self._settings.fork) for name, t in resolved.items()
-        }
+        fork, warm = self._settings.fork, self._settings.warm
+        workers = {n: Worker(t.python, {**t.env, **variables}, fork=fork, warm=warm) for n, t in resolved.items()}
         with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
             sides = pool.map(self._executor.toolchain_worker, resolved.values(), workers.values())
         for toolchain in resolved.values():

@@ -141,6 +141,7 @@ class Reducer:
             cache,
             seconds,
             self.settings.cluster,
+            self.settings.warm,
         )
 
     def _tell(self, result: Result) -> Callable[[str, int], None]:

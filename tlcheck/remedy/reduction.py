@@ -63,12 +63,27 @@ class KernelReduction:
         return self.stopped() or self.benches.seconds > self.seconds
 
     def begin(self, text: str) -> bool:
-        """Take the first text that shows the finding. Return False where it does not."""
-        if not self.benches.shows(text):
-            return False
+        """Take the first text that shows the finding. Return False where it does not.
+
+        What the finding depends on comes first: large kernels take long to lower and to execute.
+        """
         self.dangling = _unset(text)
-        self._keep(text)
+        if not self._begin_small(text) and not self.benches.shows(text):
+            return False
+        self._keep(self.best or text)
         return True
+
+    def _begin_small(self, text: str) -> bool:
+        """Look for a part of the text that shows the finding, by the same pass."""
+        tree = ast.parse(text)
+        inline(tree)
+        inlined = written(tree)
+        for each in self._slices(inlined):
+            if each != inlined and is_sound(each) and self._is_whole(each) and self.benches.shows(each):
+                if self._blames_the_pass(each):
+                    self.best = each
+                return bool(self.best)
+        return False
 
     def run(self, builder: str) -> None:
         """Reduce until nothing helps."""
@@ -103,13 +118,13 @@ class KernelReduction:
             while self._first(kind, self._changed(edits.dtype_changes)):
                 pass
         elif kind == "slices":
-            self._first("statements that it does not depend on", self._slices())
+            self._first("statements that it does not depend on", self._slices(self.best))
         else:
             change = {"macros": inline, "constants": fold}[kind]
             self._first(kind, self._changed(lambda tree: iter([lambda: change(tree)])))
 
-    def _blames_the_pass(self) -> bool:
-        return not self.pass_name or self.benches.blames(self.best, self.pass_name)
+    def _blames_the_pass(self, text: str = "") -> bool:
+        return not self.pass_name or self.benches.blames(text or self.best, self.pass_name)
 
     def _go_back(self, step: int) -> None:
         del self.steps[step:]
@@ -131,10 +146,10 @@ class KernelReduction:
                 other = middle
         self._go_back(same)
 
-    def _slices(self) -> Iterator[str]:
+    def _slices(self, text: str) -> Iterator[str]:
         """What the buffers of the finding depend on, alone."""
-        for names in slices(ast.parse(self.best), self.buffers):
-            tree = ast.parse(self.best)
+        for names in slices(ast.parse(text), self.buffers):
+            tree = ast.parse(text)
             without_names(tree, names)
             without_dangling(tree, self.dangling)
             yield written(tree)

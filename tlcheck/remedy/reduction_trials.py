@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,13 +15,14 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.bisect_passes import Guilty, judge_passes
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.lower.client import Worker, processors
-from tlcheck.lower.machines import MachinePool, SnapshotJudge
+from tlcheck.lower.client import processors
+from tlcheck.lower.machines import MachinePool
 from tlcheck.lower.runs import Run
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.bench import KernelBench
 from tlcheck.verdicts.claim import Claim, kind_of
-from tlcheck.verdicts.judge import JudgingProcess
-from tlcheck.verdicts.kept import Verdicts, loads
+from tlcheck.verdicts.kept import Verdicts
 from tlcheck.verdicts.results import read_snapshot
 from tlcheck.worker.jobs import LowerJob
 
@@ -91,7 +91,7 @@ class Trials:
     """What is tried of each text. name: of the kernel in it. toolchains: the wrong release, then one that is right.
 
     request: how it is executed. job: what all jobs have in common. seconds: that the kernel itself took to lower.
-    cluster: where it is tried, if not on this machine.
+    cluster: where it is tried, if not on this machine. warm: processes to be used.
     """
 
     target: WantedFinding
@@ -102,6 +102,7 @@ class Trials:
     cache: Cache
     seconds: float = _LEAST_SECONDS
     cluster: MachinePool | None = None
+    warm: WarmProcesses | None = None
 
     def processors(self, jobs: int | None) -> int:
         """Return how many texts are tried at a time. jobs: that the user wants."""
@@ -125,54 +126,30 @@ class Trials:
 
 
 class TrialBench:
-    """One processor: a worker for each toolchain and a judging process, which live as long as this.
-
-    On a cluster, both are asked of its nodes.
-    """
+    """Tries one text after the other, on one processor or on a cluster's nodes."""
 
     def __init__(self, trials: Trials, folder: Path, env: dict[str, str]) -> None:
         self._trials = trials
         self._file = Path(mkdtemp(dir=folder)) / "kernel.py"
-        self._workers = [Worker(t.python, {**t.env, **env}) for t in trials.toolchains]
-        self._judge: SnapshotJudge | None = None
-        self._stack = ExitStack()
-        self._started: set[int] = set()
-        self._number = 0
+        self._bench = KernelBench(trials.toolchains, env, trials.warm, trials.cluster)
 
     def close(self) -> None:
-        """End the processes."""
-        self._stack.close()
-        if self._judge is not None:
-            self._judge.kill()
+        """End the processes, or leave them to others."""
+        self._bench.close()
 
     def shows(self, text: str) -> bool:
         """Return whether the wrong release shows the finding, and the right one nothing."""
         self._file.write_text(text, encoding="utf-8")
-        found = self.verdicts(0)
+        found = self._verdicts(0)
         if found is None or not self._trials.target.is_shown(found):
             return False
-        rights = [self.verdicts(side) for side in range(1, len(self._workers))]
+        rights = [self._verdicts(side) for side in range(1, len(self._trials.toolchains))]
         return all(right is not None and is_right(right) for right in rights)
-
-    def verdicts(self, side: int) -> Verdicts | None:
-        """Return the verdicts of the file with one of the toolchains; None where it does not lower."""
-        snapshot = self._lowered(side)
-        if snapshot is None:
-            return None
-        request = self._trials.request if side == 0 else replace(self._trials.request, brief=True)
-        cluster = self._trials.cluster
-        self._judge = self._judge or (cluster.judge() if cluster is not None else JudgingProcess())
-        try:
-            return loads(self._judge.verdicts(snapshot, request, None))
-        except (EOFError, OSError):
-            self._judge.kill()
-            self._judge = None
-            return None
 
     def passes(self, text: str) -> set[str]:
         """Return the passes that are to blame for what the wrong release does to a text."""
         self._file.write_text(text, encoding="utf-8")
-        found, snapshot = self.verdicts(0), self._lowered(0, every_pass=True)
+        found, snapshot = self._verdicts(0), self._lowered(0, every_pass=True)
         if found is None or snapshot is None:
             return set()
         wrong = [c for c in all_claims(found.claims) if c.blames_compiler]
@@ -183,27 +160,27 @@ class TrialBench:
             return set()
         return {name_of(g) for g in guilty}
 
+    def _verdicts(self, side: int) -> Verdicts | None:
+        """Return the verdicts of the file with one of the toolchains; None where it does not lower."""
+        snapshot = self._lowered(side)
+        if snapshot is None:
+            return None
+        request = self._trials.request if side == 0 else replace(self._trials.request, brief=True)
+        return self._bench.verdicts(snapshot, request)
+
     def _lowered(self, side: int, *, every_pass: bool = False) -> Path | None:
         """Lower the file with one of the toolchains."""
-        self._number += 1
         output = self._file.with_name(f"{side}.snapshot.json")
-        job = replace(self._trials.job, file=str(self._file), name=self._trials.name, output=str(output))
         seconds = max(_LEAST_SECONDS, _TIMES_OWN * self._trials.seconds)
-        job = replace(job, number=self._number, timeout=seconds, every_pass=every_pass)
-        if self._trials.cluster is None:
-            return output if self._lower_here(side, job) else None
-        snapshot = self._trials.cluster.lowered(self._workers[side], job)
-        output.write_bytes(snapshot)
-        return output if snapshot else None
-
-    def _lower_here(self, side: int, job: LowerJob) -> bool:
-        """Have a worker lower it, which imports its toolchain at the first time. Return whether it could."""
-        worker = self._workers[side]
-        if side not in self._started:
-            worker.start()
-            self._stack.callback(worker.close)
-            self._started.add(side)
-        return worker.answer(job).result is not None
+        job = replace(
+            self._trials.job,
+            file=str(self._file),
+            name=self._trials.name,
+            output=str(output),
+            timeout=seconds,
+            every_pass=every_pass,
+        )
+        return output if self._bench.lowered(side, job).result is not None else None
 
 
 class Benches:
@@ -214,6 +191,7 @@ class Benches:
 
     def __init__(self, trials: Trials, count: int, folder: Path, env: dict[str, str]) -> None:
         self.trials, self.seconds, self.tried, self.known = trials, 0.0, 0, 0
+        self._answers: dict[str, bool] = {}
         self._all = [TrialBench(trials, folder, env) for _ in range(count)]
         self._free: SimpleQueue[TrialBench] = SimpleQueue()
         for bench in self._all:
@@ -237,6 +215,8 @@ class Benches:
         return self._asked(key, lambda bench: pass_name in bench.passes(text))
 
     def _asked(self, key: str, ask: Callable[[TrialBench], bool]) -> bool:
+        if key in self._answers:
+            return self._answers[key]
         kept = self.trials.cache.get("reductions", key)
         if kept is not None:
             self.known += 1
@@ -249,5 +229,6 @@ class Benches:
             self._free.put(bench)
         self.seconds += time.monotonic() - begin
         self.tried += 1
+        self._answers[key] = answer
         self.trials.cache.put("reductions", key, b"1" if answer else b"0")
         return answer

@@ -49,7 +49,7 @@ def checking(
     where the session keeps what it lowers.
     """
     session = Session(with_inputs(settings, policy.execute), folder, watcher)
-    with Judge(policy, cache or session.cache, settings.jobs, settings.cluster, watcher) as judge:
+    with Judge(policy, cache or session.cache, settings.jobs, settings.cluster, watcher, settings.warm) as judge:
         session.judged = judge.knows
         yield Checks(session, judge)
 

@@ -31,6 +31,7 @@ from tlcheck.lower.client import ALLOCATOR, processors
 from tlcheck.lower.machines import MachinePool, SnapshotJudge
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.session import Watcher
+from tlcheck.lower.warm import WarmProcesses
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import advise, settle
 from tlcheck.verdicts.kept import Verdicts, keep, known, loads
@@ -92,10 +93,12 @@ class Judge:
         jobs: int | None = None,
         cluster: MachinePool | None = None,
         watcher: JudgeWatcher | None = None,
+        warm: WarmProcesses | None = None,
     ) -> None:
-        """cluster: where it is judged, if not on this machine."""
+        """cluster: where it is judged, if not on this machine. warm: where processes are taken from, and left."""
         self.policy, self.cache = policy, cache
         self._cluster, self._watcher = cluster, watcher
+        self._warm = None if cluster is not None else warm
         self._threads = ThreadPoolExecutor(cluster.processors if cluster else jobs or processors(), "judge")
         self._lock, self._closed = Lock(), False
         self._stopped = Event()
@@ -111,8 +114,12 @@ class Judge:
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed = True
+            idle = [] if self._warm is None or self._stopped.is_set() else self._idle
             for process in self._all:
-                process.kill()
+                if process not in idle:
+                    process.kill()
+        for process in idle:
+            leave(process, self._warm)
 
     def stop(self) -> None:
         """End all judging: what has no verdict yet fails as interrupted."""
@@ -202,9 +209,23 @@ class Judge:
             if self._closed:
                 raise CancelledError
             if not self._idle:
-                self._all.append(self._cluster.judge() if self._cluster is not None else JudgingProcess())
+                self._all.append(self._cluster.judge() if self._cluster is not None else judging_process(self._warm))
                 self._idle.append(self._all[-1])
             return self._idle.pop()
+
+
+def judging_process(warm: WarmProcesses | None) -> JudgingProcess:
+    """Return a process that judges: an idle one, or a new one."""
+    idle = warm.take(JudgingProcess) if warm is not None else None
+    return idle if isinstance(idle, JudgingProcess) else JudgingProcess()
+
+
+def leave(process: SnapshotJudge, warm: WarmProcesses | None) -> None:
+    """Keep a process for others that has nothing to do, or end it."""
+    if warm is not None and isinstance(process, JudgingProcess):
+        warm.keep(JudgingProcess, process)
+    else:
+        process.kill()
 
 
 class JudgingProcess:
@@ -223,6 +244,10 @@ class JudgingProcess:
         self._asking.send_bytes(os.fsencode(snapshot.absolute()))
         self._asking.send_bytes(pickle.dumps((request, inputs)))
         return self._asking.recv_bytes()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def end(self) -> int:
         """Exit code of a process that has died."""

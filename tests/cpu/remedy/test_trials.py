@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from tests.cpu.checking import make_atomic
+from tlcheck.cache.store import Cache
 from tlcheck.execute.request import Request
 from tlcheck.lower.client import Worker
 from tlcheck.lower.machines import MachinePool
-from tlcheck.remedy.reduction_trials import TrialBench, Trials, WantedFinding
+from tlcheck.remedy.reduction_trials import Benches, TrialBench, Trials, WantedFinding
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.worker.jobs import LowerJob
@@ -59,3 +60,14 @@ def test_a_cluster_lowers_and_judges(
     trials = Trials(WantedFinding.of(WRONG), "f", toolchains, Request(), job, cast(Any, None), cluster=cluster)
     assert trials.processors(None) == 7
     assert TrialBench(trials, tmp_path, {}).shows("a kernel") == is_shown
+
+
+def test_a_text_is_tried_once_also_where_nothing_is_kept(tmp_path: Path) -> None:
+    cluster = Cluster(("0.1.9",))
+    toolchains = (Toolchain("0.1.9", "release", Path("0.1.9")),)
+    job = LowerJob("", "", output="", arch="sm_80")
+    trials = Trials(WantedFinding.of(WRONG), "f", toolchains, Request(), job, Cache(None), cluster=cast(Any, cluster))
+    benches = Benches(trials, 1, tmp_path, {})
+    assert benches.shows("a kernel")
+    assert benches.shows("a kernel")
+    assert benches.tried == 1
