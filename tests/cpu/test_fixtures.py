@@ -34,7 +34,7 @@ def main(): 1
 def test_every_file_is_in_the_index() -> None:
     files = {
         file
-        for part in ("rules", "era", "demo", "edges", "mutations", "tensor_memory", "clusters", "wrong")
+        for part in ("rules", "era", "demo", "edges", "mutations", "tensor_memory", "blackwell", "clusters", "wrong")
         for file in (FOLDER / part).iterdir()
     }
     assert files == {fixture.file for fixture in INDEX.fixtures}

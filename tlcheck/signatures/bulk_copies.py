@@ -80,6 +80,22 @@ FAMILY = Family(
     needs="cp.async.bulk",
 )
 
+ROWS = Family(
+    "cp.async.bulk of four rows",
+    "PTX 9.7.9.27.1.2, tile::gather4",
+    {
+        "tma_load_gather4": _load,
+        "tma_store_scatter4": Signature(
+            reads=(Address(1),),
+            writes=(Address(0),),
+            asynchronous=Completion.BULK_GROUP,
+            proxy=Proxy.ASYNC,
+            collective=Collective.ELECTED,
+        ),
+    },
+    needs="cp.async.bulk.gather4",
+)
+
 REMOTE = Family(
     "st.shared::cluster",
     "PTX 9.7.9.11, st; 9.7.9.24, mapa",

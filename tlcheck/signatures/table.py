@@ -29,6 +29,7 @@ FAMILIES: tuple[Family, ...] = (
     atomics.FAMILY,
     cp_async.FAMILY,
     bulk_copies.FAMILY,
+    bulk_copies.ROWS,
     bulk_copies.REMOTE,
     bulk_copies.LAUNCHES,
     mbarriers.FAMILY,

@@ -65,6 +65,7 @@ _INSTRUCTIONS = {
     "setmaxnreg": (90, _NEWEST),
     "wgmma": (90, 90),
     "tcgen05": (100, 110),
+    "cp.async.bulk.gather4": (100, _NEWEST),
     "st.bulk": (100, _NEWEST),
     "clusterlaunchcontrol": (100, _NEWEST),
     "mma.block_scale": (120, _NEWEST),

@@ -116,9 +116,13 @@ class Nodes:
         return tuple(sorted((key, value) for key, value in found if value is not None))
 
     def computed(self, index: int) -> tuple[tuple[str, Expr], ...]:
-        """The expressions among the values of a Map node, sorted by key."""
+        """The expressions among the values of a Map node, sorted by key; those of an array as `key[0]`, `key[1]`."""
         pairs = [(self._key(key), value) for key, value in self.graph.pairs(index) if self.constant(value) is None]
-        return tuple((key, self.done[value]) for key, value in sorted(pairs) if type(self.done[value]) is Expr)
+        found = []
+        for key, value in sorted(pairs):
+            parts = [(f"{key}[{number}]", part) for number, part in enumerate(self.graph.items(value))]
+            found += [(name, self.done[part]) for name, part in (parts or [(key, value)])]
+        return tuple((name, made) for name, made in found if type(made) is Expr)
 
     def _key(self, key: str | int) -> str:
         """A Map's key as text; a variable or buffer by its name."""

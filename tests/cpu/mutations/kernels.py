@@ -41,7 +41,7 @@ class Coverage:
 
 
 def kernels() -> list[Fixture]:
-    others = ("rules/", "edges/", "wrong/", "tensor_memory/", "clusters/")
+    others = ("rules/", "edges/", "wrong/", "tensor_memory/", "blackwell/", "clusters/")
     return [f for f in read().fixtures if f.release in RELEASES and not f.path.startswith(others)]
 
 

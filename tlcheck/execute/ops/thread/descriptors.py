@@ -27,6 +27,7 @@ from tlcheck.snapshot.ir import Expr
 _BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32, 13: 4}
 _SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
 _LARGEST_BOX = 256
+_ROWS = 4  # of tile::gather4 and tile::scatter4
 _TILED, _IM2COL = "create_tma_descriptor", "create_tma_im2col_descriptor"
 
 
@@ -134,6 +135,30 @@ class Tiled:
             places.append(start + steps % extent)
             steps = steps // extent
         return self.tensor.box(frame, places, bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered(Tiled):
+    """A map of single rows, of which a copy names four: its column, then their numbers (PTX 5.5.1.2, tile::gather4)."""
+
+    @classmethod
+    def of(cls, map_: Tiled | Im2col) -> Gathered:
+        """Raises NotModelled for a map of other boxes."""
+        if not isinstance(map_, Tiled) or len(map_.sizes) != 2 or map_.sizes[1] != 1:
+            raise NotModelled("TMA descriptor of boxes that are no single rows, for four rows")
+        return cls(map_.tensor, (map_.sizes[0], _ROWS), map_.span)
+
+    @property
+    def coordinates(self) -> int:
+        return 1 + _ROWS
+
+    def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
+        """The rows, to or from these bits of shared memory."""
+        column, *rows = (np.asarray(c).astype(np.int64) for c in coordinates)
+        step = np.arange(self.sizes[0]).reshape(-1, 1, 1)
+        shape = np.broadcast_shapes(step.shape, *(np.shape(a) for a in (column, *rows)))
+        row = np.concatenate([np.broadcast_to(row, shape) for row in rows])
+        return self.tensor.box(frame, [np.concatenate([np.broadcast_to(column + step, shape)] * _ROWS), row], bits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfer_of, where_in
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, used_at
-from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
+from tlcheck.execute.ops.thread.descriptors import Box, Gathered, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
@@ -57,7 +57,7 @@ def _bulk(
     return Box(elements, None, at, where)
 
 
-@call("tma_load", "tma_load_im2col", "tma_load_multicast")
+@call("tma_load", "tma_load_im2col", "tma_load_multicast", "tma_load_gather4")
 def load(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint).
 
@@ -197,10 +197,15 @@ Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
 
 
 def _load_by_map(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:
-    map_ = descriptor(e.args[0], program)
+    map_ = _map(e, program)
     shared, first = program.pointer(e.args[2]), 4 if e.value == "tma_load_multicast" else 3
     coordinates = [program.code(a) for a in e.args[first : first + map_.coordinates]]
     return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], program)
+
+
+def _map(e: Expr, program: KernelProgram) -> Tiled | Im2col:
+    found = descriptor(e.args[0], program)
+    return Gathered.of(found) if e.value in ("tma_load_gather4", "tma_store_scatter4") else found
 
 
 def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code]) -> Boxes:
@@ -322,18 +327,19 @@ class _Stores:
             self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("tma_store")
+@call("tma_store", "tma_store_scatter4")
 def store(e: Expr, program: KernelProgram) -> Run:
-    """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
+    """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...). One to
+    four rows (tma_store_scatter4) never adds.
 
     Older releases have the two addresses of a bulk store in the other order.
     """
     first = e.args[0]
     if is_descriptor(first):
-        map_ = descriptor(first, program)
+        map_ = _map(e, program)
         shared, tensor = program.pointer(e.args[1]), map_.tensor.place
         box = _boxes(map_, shared, [program.code(a) for a in e.args[2 : 2 + map_.coordinates]])
-        flags = e.args[2 + map_.coordinates :]
+        flags = () if isinstance(map_, Gathered) else e.args[2 + map_.coordinates :]
     else:
         shared, tensor = program.pointer(e.args[1]), program.pointer(e.args[0])
         if isinstance(program.state.memory.get(shared.root), Pages):

@@ -26,20 +26,21 @@ from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.thread.mbarrier import barrier
 from tlcheck.execute.ops.tile.cluster_copy import to_a_block, to_several
 from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, region_of
+from tlcheck.execute.ops.tile.row_copy import of_rows
 from tlcheck.execute.ops.tile.under_way import departure
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.clusters import cluster_of
 from tlcheck.snapshot.ir import Expr
 
-_OTHER_MEANING = ("is_gather4", "is_scatter4")
+_OF_ROWS = {"is_gather4": True, "is_scatter4": False}
 
 
 @call("copy", "async_copy", "tma_copy")
 def copy(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become those of the source."""
     for note, _ in e.annotations:
-        if note in _OTHER_MEANING:
-            raise NotModelled(f"{e.value} with {note}")
+        if note in _OF_ROWS:
+            return of_rows(e, _OF_ROWS[note], program)
     source, target = paired(region_of(e.args[0], program), region_of(e.args[1], program), program)
     notes = {key for key, _ in (*e.annotations, *e.computed)}
     if "dst_block" in notes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -276,12 +278,34 @@ def test_a_copy_within_a_parallel_loop_is_of_each_iteration() -> None:
     assert np.array_equal(found, a[::-1])
 
 
-@pytest.mark.parametrize("note", ["is_gather4", "is_scatter4"])
-def test_copies_between_blocks_are_not_modelled(note: str) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_rows_that_are_named_go_to_a_tile_and_back(named: bool) -> None:
+    """As expressions, or all as constants."""
+    kernel, a, rows = Kernel(), random("float32", 8, 6), [5, 0, 7, 2]
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4, 4])
+    tile = kernel.tile("s", "float32", (4, 4))
+    notes = {"is_gather4": "1", "gather4_col": "1"} | ({} if named else {"gather4_rows": str(rows)})
+    gather = call("copy", region(source, (0, 0), (4, 4)), region(tile), notes=notes)
+    if named:
+        given = tuple((f"gather4_rows[{i}]", number(row)) for i, row in enumerate(rows))
+        gather = replace(gather, value=replace(gather.value, computed=given))
+    assert np.array_equal(kernel.run(gather, call("copy", region(tile), region(target)))["B"], a[rows, 1:5])
+
     kernel = Kernel()
-    source, tile = kernel.tensor("A", "float32", [4]), kernel.tile("s", "float32", (4,))
-    with pytest.raises(NotModelled, match=note):
-        kernel.run(call("copy", region(source), region(tile), notes={note: "1"}))
+    source, target = kernel.tensor("A", "float32", a[:4, :4]), kernel.tensor("B", "float32", [8, 6])
+    tile, notes = (
+        kernel.tile("s", "float32", (4, 4)),
+        {"is_scatter4": "1", "gather4_col": "1", "gather4_rows": str(rows)},
+    )
+    scatter = call("copy", region(tile), region(target, (0, 0), (4, 4)), notes=notes)
+    assert np.array_equal(kernel.run(call("copy", region(source), region(tile)), scatter)["B"][rows, 1:5], a[:4, :4])
+
+
+def test_rows_that_are_not_known_are_not_modelled() -> None:
+    kernel = Kernel()
+    source, tile = kernel.tensor("A", "float32", [4, 4]), kernel.tile("s", "float32", (4, 4))
+    with pytest.raises(NotModelled, match="rows whose numbers are not known"):
+        kernel.run(call("copy", region(source), region(tile), notes={"is_gather4": "1"}))
 
 
 def test_regions_of_unlike_axes_are_not_modelled() -> None:
