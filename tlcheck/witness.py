@@ -85,6 +85,11 @@ class Act(msgspec.Struct, frozen=True):
         return f" (TIR line {self.line} at {self.at})" if self.line else ""
 
     @property
+    def near(self) -> str:
+        """` (line 15)` of the source where it is known; else as `tir`."""
+        return f" (line {self.source})" if self.source else self.tir
+
+    @property
     def place(self) -> str:
         """`block (0, 0), thread 5, k = 2`."""
         place = [f"block ({', '.join(map(str, self.block))})"] if self.block else []
@@ -93,12 +98,43 @@ class Act(msgspec.Struct, frozen=True):
         return ", ".join(place)
 
 
+class Term(msgspec.Struct, frozen=True):
+    """A value that one block adds to an element another number of times than in the source.
+
+    intended, made: how often the source adds it, and the lowered kernel. acts: the first of these additions; those of
+    the source where the lowered kernel makes none.
+    """
+
+    value: str
+    intended: int
+    made: int
+    acts: tuple[Act, ...]
+
+    @property
+    def words(self) -> str:
+        """`added twice instead of once: 0.25 by block (0), thread 5 (line 40), and again by thread 133 (line 41)`."""
+        if not self.made:
+            return f"missing{_often(self.intended)}: {self.value} by {self._by}"
+        if not self.intended:
+            return f"added{_often(self.made)}, and not in the source: {self.value} by {self._by}"
+        return f"added {_times(self.made)} instead of {_times(self.intended)}: {self.value} by {self._by}"
+
+    @property
+    def _by(self) -> str:
+        first, *others = self.acts
+        words = [f"{first.place}{first.near}"]
+        words += [f"{msgspec.structs.replace(act, block=()).place or 'it'}{act.near}" for act in others]
+        more = max(self.made or self.intended, len(words)) - len(words)
+        return ", and again by ".join(words) + (f", and {more} more" if more else "")
+
+
 class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     """One element of an output that is not what was written.
 
     got, expected: as Python writes the number (`nan` is none in JSON), or `poison` for what was never written. inputs:
     which, in words. writer: who wrote it last, None if nobody did. written, lowered: the first steps of its trace at
-    each level: a write, and below it what that read; none where it cannot be traced.
+    each level: a write, and below it what that read; none where it cannot be traced. terms: where it is a sum, what is
+    added too often or not at all; others: how many more such values there are.
     """
 
     index: tuple[int, ...]
@@ -108,6 +144,15 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     writer: Act | None = None
     written: tuple[str, ...] = ()
     lowered: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    others: int = 0
+
+    @property
+    def sum(self) -> Iterator[str]:
+        """A sentence for each term that makes a sum wrong."""
+        yield from (term.words for term in self.terms)
+        if self.others:
+            yield f"and {self.others} more value{'s' if self.others > 1 else ''}"
 
     @property
     def steps(self) -> list[str]:
@@ -118,6 +163,7 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     def words(self, buffer: str) -> str:
         """`dQ[0, 1] is 0.5, expected 2.0 (random, seed 0); last is the write of block (0, 0), thread 5`."""
         writer = f"; last is {self.writer.words}" if self.writer is not None else "; nothing wrote it"
+        writer = f"; {'; '.join(self.sum)}" if self.terms else writer
         inputs = f" ({self.inputs})" if self.inputs else ""
         return f"{indexed(buffer, self.index)} is {self.got}, expected {self.expected}{inputs}{writer}"
 
@@ -138,6 +184,14 @@ class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
 
 
 Witness = Addition | Element | Accesses
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _often(number: int) -> str:
+    return "" if number == 1 else f" {_times(number)}"
 
 
 def indexed(buffer: str, index: Sequence[int]) -> str:

@@ -118,6 +118,14 @@ class Observer:
         not known which threads make it.
         """
 
+    def added(
+        self, memory: Cells | Pages, cells: Array, terms: Array, worlds: Array, threads: Array, origin: Origin
+    ) -> None:
+        """Atomics or bulk copies add terms to cells of an allocation, whoever covers them.
+
+        cells: flat. cells, terms, worlds, threads: (additions,). threads: -1 where no thread adds.
+        """
+
     def thread_fence(self, mask: Mask, wide: bool) -> None:
         """Active threads pass a fence of threads (PTX 9.7.13.4). wide: it counts for other blocks too."""
 

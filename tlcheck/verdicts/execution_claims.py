@@ -24,6 +24,7 @@ from tlcheck.execute.compare.faults import (
 )
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.sums import UnequalTerm
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
@@ -54,7 +55,7 @@ from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.scope import ALL, DRAWN, GIVEN, SOME, Limit, Scope
 from tlcheck.verdicts.steps import TracedLines
-from tlcheck.witness import Accesses, Act, Element, Witness
+from tlcheck.witness import Accesses, Act, Element, Term, Witness
 
 _ADVICE = {
     RACE: "T.atomic_add, T.sync_threads() between the two accesses, or an element of its own for each thread and block",
@@ -70,6 +71,7 @@ _ADVICE = {
 }
 _ORDERING = {"a barrier": "tl.ThreadSync", "fence.proxy.async": "tl.InjectFenceProxy"}  # the passes that put them in
 _LAYOUTS = "tl.LayoutInference"
+_TERMS, _ADDITIONS = 4, 3  # of a sum: values that are told, and additions of each
 NO_SOURCE = "the snapshot has no source"
 
 
@@ -235,12 +237,27 @@ class _Claims:
         inputs = f"{kind}inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"
         at = LOWERED if wrong.onset is None else wrong.onset.checkpoint
         writer = None if found.writer is None else self._made("write", found.writer, at)
-        if wrong.traced is None:
-            return Element(found.index, found.got, found.expected, inputs, writer)
-        steps = TracedLines(self._snapshot, wrong.traced)
+        steps = None if wrong.traced is None else TracedLines(self._snapshot, wrong.traced)
         return Element(
-            found.index, found.got, found.expected, inputs, writer, tuple(steps.source()), tuple(steps.lowered())
+            found.index,
+            found.got,
+            found.expected,
+            inputs,
+            writer,
+            () if steps is None else tuple(steps.source()),
+            () if steps is None else tuple(steps.lowered()),
+            tuple([self._term(term, at) for term in wrong.terms[:_TERMS]]),
+            len(wrong.terms[_TERMS:]),
         )
+
+    def _term(self, term: UnequalTerm, at: str) -> Term:
+        """A value of a sum, with who adds it; of the source the lines are known, not the threads."""
+        level = at if term.lowered else SOURCE
+        acts = [
+            self._made("addition", Writer(each.block, each.thread if term.lowered else -1, each.origin), level)
+            for each in term.acts[:_ADDITIONS]
+        ]
+        return Term(repr(term.acts[0].value), len(term.source), len(term.lowered), tuple(acts))
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"

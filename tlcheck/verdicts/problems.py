@@ -179,6 +179,7 @@ def _consequences(claim: Claim, finding: Finding) -> Iterator[str]:
         yield finding.origin.words
     if isinstance(finding.witness, Element):
         yield element_in_words(claim.buffer, finding.witness)
+        yield from finding.witness.sum
     elif isinstance(finding.witness, Addition) and finding.origin is None:
         yield finding.words
     same = f"{finding.rule} {claim.buffer}: {finding.what}"  # at other pairs of accesses

@@ -13,6 +13,7 @@ from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.origin import ValueOrigin, origin_of
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.steps import equal
+from tlcheck.execute.compare.sums import UnequalTerm, unequal_terms
 from tlcheck.execute.compare.trace import Traced, trace
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import Illegal, Stopped
@@ -34,7 +35,7 @@ class WrongOutput:
     difference: at the onset; how many elements differ is counted at the end. onset: None where the output is not wrong
     in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.
     traced: None where the element cannot be traced, or has another value alone than among all blocks, or rounded.
-    origin: None where it is not known for certain.
+    origin: None where it is not known for certain. terms: of a sum, those that are added too often, or not at all.
     """
 
     difference: Difference
@@ -42,6 +43,7 @@ class WrongOutput:
     departure: Departure | None = None
     traced: Traced | None = None
     origin: ValueOrigin | None = None
+    terms: tuple[UnequalTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,18 @@ def _wrong_output(
     if onset is not None:
         found = _at_onset(levels, name, found, onset)
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None
-    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced, origin)
+    terms = _terms(snapshot, levels, name, found, onset) if steps else ()
+    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced, origin, terms)
+
+
+def _terms(
+    snapshot: Snapshot, levels: Levels, name: str, found: Difference, onset: Onset | None
+) -> tuple[UnequalTerm, ...]:
+    """What is added to the element too often or not at all, in the blocks and at the checkpoint that show it."""
+    if onset is None:
+        return unequal_terms(snapshot, levels.showing((), found.seed), name, found)
+    own = replace(levels.showing(found.blocks, found.seed), checkpoint=Checkpoint(onset.checkpoint))
+    return unequal_terms(snapshot, own, name, found)
 
 
 def _at_onset(levels: Levels, name: str, found: Difference, onset: Onset) -> Difference:

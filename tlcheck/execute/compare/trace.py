@@ -11,16 +11,14 @@ import numpy as np
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.compare.steps import equal, loops_of, unlike
+from tlcheck.execute.compare.sums import is_addition
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.courses import course_of, levels_of
 from tlcheck.execute.worlds.levels import BothLevels, Invocations
-from tlcheck.program.atomics import atomic_name
 from tlcheck.reasons import UNWRITTEN
-from tlcheck.signatures import atomics
-from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -145,7 +143,8 @@ def trace(
     except UnknownTensor:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
     parts = parting(source, lowered)
-    sharing = _sharing(prepared, own, name, element) if _adds(source) else ()
+    adds = source.origin is not None and is_addition(source.origin.stmt)  # then other blocks may, too
+    sharing = _sharing(prepared, own, name, element) if adds else ()
     sums = _sums(prepared, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
     return Traced(
         name, index, block, own.seeds[0], request.inputs, source, lowered, early, *parts, sharing=sharing, sums=sums
@@ -161,13 +160,6 @@ def _writing(snapshot: Snapshot, name: str) -> list[int]:
         if stmt.line and any(buffer.data.value == name for buffer in named):
             found[stmt.line] = None
     return list(found)
-
-
-def _adds(step: TracedStep) -> bool:
-    """Whether an atomic wrote it: then other blocks may have, too."""
-    stmt = step.origin.stmt if step.origin is not None else None
-    calls = () if stmt is None else postorder(expressions(stmt))
-    return any(atomic_name(e) or family_of(e) is atomics.FAMILY for e in calls)
 
 
 def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:

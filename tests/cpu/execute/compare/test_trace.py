@@ -17,7 +17,8 @@ from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, regi
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.trace import Traced, _adds, parting, place_of, trace
+from tlcheck.execute.compare.sums import is_addition
+from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
@@ -292,4 +293,4 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_what_an_atomic_wrote_other_blocks_may_write(written: Evaluate, adds: bool) -> None:
-    assert _adds(TracedStep("B[0]", "1.0", Origin(written))) == adds
+    assert is_addition(written) == adds

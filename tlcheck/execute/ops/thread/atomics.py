@@ -56,6 +56,7 @@ def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc, 
     position, mask = _position(place, frame)
     _seen(place, frame, position, mask, made)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    _tell_terms(place, frame, mask, made, where, values)
     settle = rounding(place.kind, place.state.options.exact)
     if settle is None:
         place.memory.accumulate(where.reshape(-1), values.reshape(-1), combine, place.kind)
@@ -68,6 +69,7 @@ def replaced(place: BufferElement, frame: Frame, value: Value, combine: Callable
     position, mask = _position(place, frame)
     _seen(place, frame, position, mask, made)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    _tell_terms(place, frame, mask, made, where, values)
     before = _in_order(place, where, values, combine)
     chosen = everywhere(mask, frame)
     found = np.zeros((where.shape[1], frame.worlds, frame.lanes), place.kind.array)
@@ -96,6 +98,17 @@ def _tell_order(place: BufferElement, frame: Frame, position: Any, mask: Any, ma
     by = None if made.iterating else (worlds, threads)
     origin = place.state.origin(frame)
     place.observers.atomic_made(made.atomic, made.order, place.root, cells.reshape(-1), by, origin)
+
+
+def _tell_terms(place: BufferElement, frame: Frame, mask: Any, made: Made, where: Array, values: Array) -> None:
+    """Publish what it adds. where, values: (lanes, vector lanes)."""
+    if made.atomic.operation != "add" or not place.observers.hear(Observer.added):
+        return
+    lanes = np.repeat(np.flatnonzero(everywhere(mask, frame)), where.shape[1])
+    worlds, threads = np.divmod(lanes, frame.lanes)
+    threads = np.full_like(threads, -1) if made.iterating else threads
+    terms = np.broadcast_to(values, where.shape).reshape(-1)
+    place.observers.added(place.memory, where.reshape(-1), terms, worlds, threads, place.state.origin(frame))
 
 
 def _position(place: BufferElement, frame: Frame) -> tuple[Position, Mask | None]:

@@ -387,9 +387,21 @@ class _Leaving:
         if watched:
             observers.bulk_store_issued(self.tensor, positions, chosen, self.origin, values, transfer.by)
         observers.landing(self.origin)
+        if self.adds and observers.hear(Observer.added):
+            self._tell_terms()
         (transfer.add if self.adds else transfer.store)()
         if values is not None:  # copies of several blocks may have landed at once
             observers.written(self.tensor, positions, chosen, self.origin, values)
+
+    def _tell_terms(self) -> None:
+        """Publish what it adds, by the threads that issued it."""
+        transfer = self.transfer
+        values = transfer.values
+        chosen = np.broadcast_to(transfer.chosen, values.shape)
+        worlds = np.arange(len(transfer.by)).reshape(1, -1, 1)
+        worlds, threads = (np.broadcast_to(each, values.shape)[chosen] for each in (worlds, transfer.by))
+        cells = transfer.positions[chosen]
+        self.shared.observers.added(transfer.pages, cells, values[chosen], worlds, threads, self.origin)
 
     def end(self) -> None:
         """Note that the thread that issued it has waited for what it writes."""

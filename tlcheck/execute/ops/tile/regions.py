@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -233,12 +234,13 @@ class Tile:
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
         mask = self.mask(frame)
         where, terms = np.broadcast_to(position, shape), np.broadcast_to(values, shape)
-        if mask is None:
-            where, terms = where.reshape(-1), terms.reshape(-1)
-        else:
-            chosen = np.broadcast_to(mask, shape)
-            where, terms = where[chosen], terms[chosen]
+        chosen: Any = ... if mask is None else np.broadcast_to(mask, shape)
+        where, terms = where[chosen].reshape(-1), terms[chosen].reshape(-1)
         self._observers.combined(frame, position, mask)
+        if operation is np.add and self._observers.hear(Observer.added):
+            worlds = np.broadcast_to(np.arange(frame.worlds)[:, None], shape)[chosen].reshape(-1)
+            origin = self.place.state.origin(frame)
+            self._observers.added(self.place.memory, where, terms, worlds, np.full_like(worlds, -1), origin)
         combine_into(self.place, where, terms, operation)
 
     def mask(self, frame: Frame) -> Mask | None:
