@@ -9,6 +9,7 @@ from functools import cache
 _FORM = re.compile(r"(?:custom\[)?([a-z]+?)(\d*)(_[a-z\d_]*?)?(?:\]\d*)?(?:x(\d+))?")
 _KINDS = {"int": "int", "uint": "uint", "float": "float", "bfloat": "float", "tfloat": "float"}
 _FIXED = {"bool": 8, "handle": 64}
+_CONTAINERS = {"float4_e2m1_unpacked": 8}  # bits of a type that is named for fewer
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def dtype_of(text: str) -> DType:
     if family in _FIXED and not digits and not form:
         return DType(family, family, _FIXED[family], int(lanes or 1))
     name = f"{family}{digits}{form or ''}"
-    return DType(name, _KINDS.get(family, ""), int(digits or 0), int(lanes or 1))
+    return DType(name, _KINDS.get(family, ""), _CONTAINERS.get(name, int(digits or 0)), int(lanes or 1))
 
 
 def keeps(source: str, target: str) -> bool:

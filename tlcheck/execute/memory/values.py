@@ -25,6 +25,7 @@ Value = Array | int | float | bool
 
 _SMALL_FLOATS = {
     "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "float4_e2m1_unpacked": ml_dtypes.float4_e2m1fn,  # 16 in 16 bytes; a byte each here
     "float6_e2m3fn": ml_dtypes.float6_e2m3fn,
     "float6_e3m2fn": ml_dtypes.float6_e3m2fn,
     "bfloat16": ml_dtypes.bfloat16,
@@ -39,7 +40,15 @@ _SMALL_FLOATS = {
     "float64": np.float64,
 }
 _SATURATING = frozenset(
-    {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
+    {
+        "float4_e2m1fn",
+        "float4_e2m1_unpacked",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
+        "float8_e4m3",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    }
     | {"float8_e4m3fnuz", "float8_e5m2fnuz"}  # HIP, __hip_cvt_float_to_fp8 with __HIP_SATFINITE
 )
 

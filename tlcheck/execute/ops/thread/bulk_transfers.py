@@ -53,6 +53,11 @@ class Transfer:
     box: Box
     issuer: Mask
 
+    @property
+    def held(self) -> Kind:
+        """What the elements are in shared memory."""
+        return self.box.held or self.kind
+
     @cached_property
     def mask(self) -> Mask:
         """The worlds in which it takes place, (worlds, 1)."""
@@ -95,13 +100,13 @@ class Transfer:
 
     def load(self) -> None:
         """Tensor to shared memory."""
-        self.cells.put(self.where, self.coming, self.some, self.kind)
+        self.cells.put(self.where, self.coming, self.some, self.held)
 
     @property
     def values(self) -> Array:
         """What shared memory holds."""
         where = where_in(self.cells, self.box.bits) if self.box.where is None else self.box.where
-        return self.cells.take(where, self.kind)
+        return self.cells.take(where, self.held)
 
     def store(self) -> None:
         """Shared memory to tensor."""
@@ -115,7 +120,7 @@ class Transfer:
 
     def hide(self, program: KernelProgram, reason: int) -> None:
         """Make what is to come poison."""
-        self.cells.put(self.where, nothing_in(self.kind, program.state.chances, reason), self.some, self.kind)
+        self.cells.put(self.where, nothing_in(self.held, program.state.chances, reason), self.some, self.held)
 
     @property
     def octets(self) -> int:
@@ -131,5 +136,7 @@ def transfer_of(shared: BufferElement, tensor: BufferElement, box: Box, issuer: 
     if box.where is not None:  # looked at when it was kept
         return Transfer(pages, cells, tensor.kind, box, issuer)
     world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
-    refuse_outside(shared, box.bits[:, issuer.any(axis=-1)] // 8, tensor.kind, "bulk copy of", (world, lane))
+    refuse_outside(
+        shared, box.bits[:, issuer.any(axis=-1)] // 8, box.held or tensor.kind, "bulk copy of", (world, lane)
+    )
     return Transfer(pages, cells, tensor.kind, box, issuer)

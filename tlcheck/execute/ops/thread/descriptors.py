@@ -19,12 +19,13 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 # CUtensorMapDataType -> bits
-_BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32, 13: 4}
+_BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32, 13: 4, 14: 4}
+_APART = 14  # of which 4 bits take a byte of shared memory each
 _SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
 _LARGEST_BOX = 256
 _ROWS = 4  # of tile::gather4 and tile::scatter4
@@ -50,7 +51,7 @@ class Box:
     """Where a copy's elements are: element of the tensor and bit of shared memory, (elements, worlds, 1) each.
 
     inside: those that lie in the tensor, None for all. where: the flat positions in shared memory, if they are known.
-    run: how many elements each lie side by side in the tensor.
+    run: how many elements each lie side by side in the tensor. held: what they are in shared memory, None for the same.
     """
 
     elements: Array
@@ -58,15 +59,19 @@ class Box:
     bits: Array
     where: Array | None = None
     run: int = 1
+    held: Kind | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class _Tensor:
-    """A tensor's pointer, its sizes and its strides in elements, innermost dimension first."""
+    """A tensor's pointer, its sizes and its strides in elements, innermost dimension first. held: what its elements are
+    in shared memory.
+    """
 
     place: BufferElement
     sizes: tuple[Code, ...]
     strides: tuple[Code, ...]
+    held: Kind
 
     def whole_box(self, frame: Frame, starts: list[Any], extents: tuple[int, ...], bits: Array) -> Box | None:
         """The box from coordinates on; None where some of it may lie outside, or sizes and strides vary."""
@@ -121,7 +126,7 @@ class Tiled:
 
     def bits(self, shared: Value) -> Array:
         """Where the elements of a box at an address in shared memory are, in bits."""
-        return _swizzled_bits(shared, int(np.prod(self.sizes)), self.tensor.place.kind.bits, self.span)
+        return _swizzled_bits(shared, int(np.prod(self.sizes)), self.tensor.held.bits, self.span)
 
     def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
         """The box at coordinates of the tensor, to or from these bits of shared memory."""
@@ -182,7 +187,7 @@ class Im2col:
 
     def bits(self, shared: Value) -> Array:
         """Where the elements of a box at an address in shared memory are, in bits."""
-        return _swizzled_bits(shared, self.pixels * self.channels, self.tensor.place.kind.bits, self.span)
+        return _swizzled_bits(shared, self.pixels * self.channels, self.tensor.held.bits, self.span)
 
     def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
         """The pixels from coordinates of the tensor on, to or from these bits of shared memory."""
@@ -205,7 +210,7 @@ def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
     """What of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
     tensor = map_.tensor
     width = tensor.place.kind.bits
-    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * width // 8
+    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * tensor.held.bits // 8
     for stride in tensor.strides[1:]:
         octets = int(np.max(stride.run(frame))) * width // 8
         if octets % 16:
@@ -249,7 +254,11 @@ def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], program:
     if place.kind.bits != _BITS[_number(e.args[0])]:
         raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
     strides = [_divided(program.code(o), place.kind.bits) for o in octets[1:]]  # the innermost elements are neighbours
-    return _Tensor(place, tuple(program.code(s) for s in sizes), (constant(1), *strides))
+    apart = _number(e.args[0]) == _APART
+    held = kind_of("float4_e2m1_unpacked") if apart and place.kind.is_float else place.kind
+    if apart and held == place.kind:
+        raise NotModelled(f"TMA descriptor of elements apart for {place.kind.name}")
+    return _Tensor(place, tuple(program.code(s) for s in sizes), (constant(1), *strides), held)
 
 
 def _hints(args: tuple[Expr, ...]) -> int:

@@ -174,6 +174,8 @@ def in_shared(
         place = memory_of[matrix.allocation]
         memory = place.memory
         assert isinstance(memory, Cells)
+        if kind not in memory.kinds:
+            raise NotModelled(f"tcgen05.mma of {kind.name} in memory of {' and '.join(k.name for k in memory.kinds)}")
         octets = np.concatenate([matrix.octets(shape[0] // blocks, shape[1], kind.bits // 8, by_k)] * blocks)
         refuse_outside(place, octets, kind, "tcgen05.mma reads", (int(worlds[0]), 0))
         cell = memory.at(octets * 8)

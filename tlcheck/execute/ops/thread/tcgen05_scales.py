@@ -134,7 +134,10 @@ def _target(e: Expr, program: KernelProgram) -> _Target:
         place = program.pointer(pointer)
 
         def tile(frame: Frame, warp: Issuer, words: Array, shift: Array, lane: Array, column: Array) -> None:
-            at = (lane * width + column)[:, :, None] + warp.pick(further.run(frame), frame.worlds)[0]
+            more = int(warp.pick(further.run(frame), frame.worlds)[0])
+            if not 0 <= more <= width - _COLUMNS:
+                raise NotModelled(f"tcgen05.cp to columns beyond those of {place.name}")
+            at = (lane * width + column)[:, :, None] + more
             position = place.memory.flat_position(place.memory.locate(at, place.kind, 0)) + shift.reshape(1, -1, 1)
             _put(place, position, words, warp, frame)
 

@@ -210,7 +210,7 @@ def _map(e: Expr, program: KernelProgram) -> Tiled | Im2col:
 
 def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code]) -> Boxes:
     tensor, state = map_.tensor.place, shared.state
-    spots = _Spots(shared, tensor.kind)
+    spots = _Spots(shared, map_.tensor.held)
     examined = False
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
@@ -226,7 +226,7 @@ def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code])
             # the manual does not say so: an H100 stops where a box begins between two units of 16 bytes of a row
             what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
             _refuse(tensor, np.asarray(starts[0]) * tensor.kind.bits % 128 != 0, what)
-        return replace(map_.at(frame, starts, bits), where=where)
+        return replace(map_.at(frame, starts, bits), where=where, held=map_.tensor.held)
 
     return box
 
