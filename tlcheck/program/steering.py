@@ -6,7 +6,7 @@ indices, in its conditions or in those of the statements around it: then it make
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from tlcheck.program.roles import is_address
 from tlcheck.signatures.calls import name_of_call
@@ -20,7 +20,8 @@ _CHOICES = ("select", "predicated")
 class Steering:
     """What decides about the statements of one function."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, sizes: Collection[str] = ()) -> None:
+        """sizes: names of numbers from outside that are known."""
         self._function = function
         self._around: dict[Stmt, tuple[Stmt, ...]] = {}
         left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(function.body, ())]
@@ -29,6 +30,8 @@ class Steering:
             self._around[stmt] = around
             left += [(child, (*around, stmt)) for child in children(stmt)]
         self._numbers = {s.var.uid for s in self._around if isinstance(s, (For, Thread))}
+        shapes = postorder([e for b in function.buffers for e in (*b.shape, *b.strides)])
+        self._numbers |= {e.uid for e in (*function.params, *shapes) if e.op == "var" and e.value in sizes}
         self._memory = {b.data.uid for b in function.buffers}
         signatures = (signature_of(e) for s in self._around for e in postorder(expressions(s)))
         self._leaves = any(signature.leaves for signature in signatures if signature is not None)
@@ -45,6 +48,10 @@ class Steering:
         if stmt is None or stmt not in self._around or self._leaves:
             return False
         return not any(self._is_steered(s) for s in self._around[stmt])
+
+    def steered(self) -> Iterator[Stmt]:
+        """The statements of which memory decides whether those in them run, or where they access, in order."""
+        return (stmt for stmt in statements(self._function.body) if self._is_steered(stmt))
 
     def around(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """The statements around one, the outermost first."""

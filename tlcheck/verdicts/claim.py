@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tlcheck.reasons import DEVICE, Reason, told
-from tlcheck.verdicts.scope import Scope
+from tlcheck.scope.model import ClaimScope
 from tlcheck.witness import Witness
 
 Kind = Literal["atomic", "output", "order", "legality", "source"]
@@ -116,10 +116,19 @@ class Executed:
     @property
     def short(self) -> str:
         """`3 of 64 blocks, 2 inputs; not reached: line 162`."""
+        return f"{len(self.blocks)} of {self.of} blocks, {self._on}"
+
+    @property
+    def everywhere(self) -> str:
+        """`all 64 blocks (3 ran), 2 inputs`: where the others do the same."""
+        return f"all {self.of} blocks ({len(self.blocks)} ran), {self._on}"
+
+    @property
+    def _on(self) -> str:
         count = len(self.seeds) or len(self.inputs)
         assumed = "; ".join(filter(None, (name.partition(", ")[2] for name in self.inputs)))
         inputs = f"{count} input{'' if count == 1 else 's'}" + (f" ({assumed})" if assumed else "")
-        return f"{len(self.blocks)} of {self.of} blocks, {inputs}{self._left_out}"
+        return f"{inputs}{self._left_out}"
 
     @property
     def words(self) -> str:
@@ -286,7 +295,7 @@ class Claim:
     executed: Executed | None = None
     not_source: str = ""
     code: str = ""
-    scope: Scope | None = None
+    scope: ClaimScope | None = None
 
     def because(self, reason: Reason) -> Claim:
         """The claim with the reason that it is undecided for."""

@@ -33,6 +33,8 @@ from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.reasons import UNSAID, Reason
+from tlcheck.scope import blocks, inputs
+from tlcheck.scope.model import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Evaluate, For, Snapshot, Stmt
@@ -53,7 +55,6 @@ from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.origins import AGGRESSIVE_MERGE, MERGE, access_in_words, origin_in_words, race_in_words
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
-from tlcheck.verdicts.scope import ALL, DRAWN, GIVEN, SOME, Limit, Scope
 from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Term, Witness
 
@@ -186,17 +187,31 @@ class _Claims:
         return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
 
     @cached_property
-    def _scope(self) -> Scope:
+    def _scope(self) -> ClaimScope:
         """How far an output that agreed reaches."""
         execution = self._execution
-        ran, of = len(execution.blocks), execution.of
-        limits = () if ran == of else (Limit("blocks", f"{of - ran} of {of} did not run"),)
-        return Scope(
-            ALL if ran == of else SOME,
+        left_out = self._blocks_limit()
+        limits = (left_out, inputs.limit_of(self._source, dict(execution.sizes)))
+        return ClaimScope(
+            SOME if left_out else ALL,
             DRAWN if self._drawn else GIVEN,
             not_taken=execution.unreached,
-            limits=limits,
+            limits=tuple(limit for limit in limits if limit is not None),
         )
+
+    def _blocks_limit(self) -> Limit | None:
+        """Why an output that agreed may not in blocks that did not run; None where all ran, or do the same."""
+        execution = self._execution
+        if len(execution.blocks) == execution.of:
+            return None
+        if not execution.is_settled:
+            return Limit("blocks", "another claim is open or wrong")
+        if execution.same_elements is None:
+            return Limit("blocks", "blocks ran one by one")
+        if not execution.same_elements:
+            return Limit("blocks", "the lowered kernel writes other elements than the source")
+        lowered = self._snapshot.checkpoints[LOWERED]
+        return blocks.limit_of(self._source, lowered, dict(execution.sizes), execution.blocks)
 
     def _differs(self, claim: Claim, wrong: WrongOutput) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""

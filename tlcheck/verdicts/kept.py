@@ -75,7 +75,7 @@ def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts)
 
 
 def _key(digest: str, request: Request | None) -> str:
-    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute", "cost")
+    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute", "cost", "scope")
     return key_of(code, _versions(), platform.python_version(), digest, repr(request), known_headers())
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tlcheck.scope.model import ALL
 from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 
@@ -67,7 +68,9 @@ def clean_in_words(result: Result) -> str:
     atomics = [claim for claim in result.claims if claim.verdict == "proved"]
     parts = []
     if outputs and outputs[0].executed is not None:
-        parts.append(f"same results as the source in {outputs[0].executed.short}")
+        ran = outputs[0].executed
+        alike = len(ran.blocks) < ran.of and all(c.scope is not None and c.scope.blocks == ALL for c in outputs)
+        parts.append(f"same results as the source in {ran.everywhere if alike else ran.short}")
     if any(claim.kind == "order" for claim in result.claims):
         parts.append("no races")
     if atomics:

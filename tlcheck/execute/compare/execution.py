@@ -29,7 +29,8 @@ class Execution:
     for the first seed. faults: of the source itself. digest: of all that it left, and of what it was run on; equal ones
     say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
     counts: what the lowered kernel costs, where that is asked for. also: sizes with which less was executed, and
-    agreed.
+    agreed. same_elements: whether both levels wrote the same elements of each output; None where blocks ran
+    one by one.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -50,6 +51,7 @@ class Execution:
     faults: tuple[Fault, ...] = ()
     counts: Counted | None = field(default=None, compare=False)
     also: tuple[tuple[tuple[str, int], ...], ...] = ()
+    same_elements: bool | None = None
 
     @property
     def is_clean(self) -> bool:

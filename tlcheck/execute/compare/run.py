@@ -202,7 +202,9 @@ class _Judge:
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded is not None, left=self._left_by(source))
         digest = self._digest(source, draw)
+        same = all(self._writes_the_same(name, source, lowered) for name in self._levels.outputs)
         report = replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
+        report = replace(report, same_elements=same)
         return replace(report, faults=self._faults(outputs, whose.contested, authors, draw))
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
@@ -392,6 +394,12 @@ class _Judge:
             else o
             for o in outputs
         ]
+
+    def _writes_the_same(self, name: str, source: Invocation, lowered: Invocation) -> bool:
+        """Whether both levels wrote the same elements of an output."""
+        seeds = dict.fromkeys(world.seed for world in self._levels.worlds)
+        sides = ((source.left[name].outcome(s), comparison.left_of(lowered.left, name, s)) for s in seeds)
+        return all(np.array_equal(one.elements, other.elements) for one, other in sides)
 
     def _place(self, name: str, difference: Difference) -> tuple[int, ...]:
         """The logical index of an element that differs; its number where the tensor has strides."""

@@ -29,25 +29,20 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ClaimScope:
     """How far an agreed output reaches.
 
     blocks: `all` where each block of the grid ran, or does what one that ran does, at its own place; else `some`.
-    inputs: `drawn` by tlcheck; `given` by the case or a captured call; `all` of a shape. sizes: `these`, or `all`.
+    inputs: `drawn` by tlcheck; `given` by the case or a captured call. sizes: `these`.
     not_taken: source lines (0: unknown) of branches and loops that no input reached. limits: why blocks or inputs are
     not all.
     """
 
     blocks: Literal["some", "all"]
-    inputs: Literal["drawn", "given", "all"]
-    sizes: Literal["these", "all"] = "these"
+    inputs: Literal["drawn", "given"]
+    sizes: Literal["these"] = "these"
     not_taken: tuple[int, ...] = ()
     limits: tuple[Limit, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is all blocks and all inputs, and every branch was taken."""
-        return (self.blocks, self.inputs) == (ALL, ALL) and not self.not_taken
 
     @property
     def words(self) -> str:

@@ -1,0 +1,187 @@
+"""Blocks that did not run do what one that ran does, or the first thing that tells them apart is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tlcheck.execute.worlds.blocks import Block
+from tlcheck.scope.blocks import limit_of
+from tlcheck.scope.model import Limit
+from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, Function, If, Seq, Stmt, Store, Thread
+
+BLOCKS, THREADS = 64, 32
+RAN: tuple[Block, ...] = ((0, 0, 0), (32, 0, 0), (63, 0, 0))
+FAR = 1 << 22  # elements from one block to the next, at which the last one is beyond int32
+
+
+def _int(value: int, dtype: str = "int32") -> Expr:
+    return Expr("int", dtype, (), value)
+
+
+def _var(name: str, uid: int, dtype: str = "int32") -> Expr:
+    return Expr("var", dtype, (), name, uid)
+
+
+def _op(op: str, a: Expr, b: Expr | int, dtype: str = "int32") -> Expr:
+    return Expr(op, dtype, (a, b if isinstance(b, Expr) else _int(b, a.dtype)))
+
+
+def _buffer(name: str, uid: int, dtype: str = "float32", size: int = BLOCKS * THREADS) -> Buffer:
+    return Buffer(name, dtype, (_int(size),), "global", _var(name, uid, "handle"))
+
+
+BX, TX = _var("bx", 1), _var("tx", 2)
+A, C, AT = _buffer("A", 11), _buffer("C", 12), _buffer("AT", 13, "int32")
+S = replace(_buffer("S", 14), scope="shared")
+
+
+def _load(buffer: Buffer, index: Expr) -> Expr:
+    return Expr("load", buffer.dtype, (index,), None, 0, buffer)
+
+
+def _place(block: Expr = BX) -> Expr:
+    return _op("add", _op("mul", block, THREADS), TX)
+
+
+def _kernel(*body: Stmt, blocks: int = BLOCKS, buffers: tuple[Buffer, ...] = (A, C, AT)) -> Function:
+    inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq(body))
+    return Function("main", (), buffers, (), Thread(BX, "blockIdx.x", _int(blocks), inner))
+
+
+def _copy(read: Expr, write: Expr | None = None) -> Store:
+    return Store(C, (write or _place(),), _load(A, read), line=7)
+
+
+COPY = _kernel(_copy(_place()))
+
+
+def _at_32_and_63(block: Expr) -> Expr:
+    """A number that is 0 in the blocks that ran only."""
+    return _op("mul", block, _op("mul", _op("sub", block, 32), _op("sub", block, 63)))
+
+
+def test_a_copy_is_the_same_in_all_blocks() -> None:
+    assert limit_of(COPY, COPY, {}, RAN) is None
+    assert limit_of(COPY, COPY, {}, RAN[:1]) is None
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        _op("add", BX, _at_32_and_63(BX)),
+        _op("floormod", BX, 7),
+        _op("floordiv", BX, 2),
+        _op("min", BX, 40),
+        Expr("select", "int32", (_op("eq", BX, 5, "bool"), _int(0), BX)),
+        Expr("cast", "int32", (Expr("cast", "int8", (_op("mul", BX, 5),)),)),
+        Expr("call", "int32", (BX,), "unknown_number"),
+    ],
+    ids=lambda e: e.value or e.op,
+)
+@pytest.mark.parametrize("lowered", [True, False])
+def test_an_offset_that_is_right_in_some_blocks_only_is_told(block: Expr, lowered: bool) -> None:
+    other = _kernel(_copy(_place(block)))
+    found = limit_of(*((COPY, other) if lowered else (other, COPY)), {}, RAN[:1])
+    assert found is not None
+    assert found.line == 7
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        _op("eq", BX, 5, "bool"),
+        _op("lt", _op("floormod", BX, 8), 3, "bool"),
+        _op("ne", _at_32_and_63(BX), 0, "bool"),
+        _op("lt", TX, BX, "bool"),
+    ],
+)
+def test_a_condition_that_depends_on_the_block_is_told(condition: Expr) -> None:
+    guarded = _kernel(If(condition, _copy(_place()), line=6))
+    assert limit_of(COPY, guarded, {}, RAN[:2]) == Limit("blocks", "a condition depends on the block", 6)
+
+
+def test_a_guard_that_no_block_fails_is_none() -> None:
+    guard = _op("lt", _place(), BLOCKS * THREADS, "bool")
+    assert limit_of(COPY, _kernel(If(guard, _copy(_place()))), {}, RAN[:1]) is None
+
+
+def test_a_tail_is_a_class_of_its_own() -> None:
+    guard = _op("lt", _place(), BLOCKS * THREADS - 5, "bool")
+    tail = _kernel(If(guard, _copy(_place()), line=6))
+    assert limit_of(tail, tail, {}, RAN) is None
+    assert limit_of(tail, tail, {}, RAN[:2]) == Limit("blocks", "a condition depends on the block", 6)
+
+
+def test_a_block_that_leaves_the_tensor_is_told() -> None:
+    beyond = _kernel(_copy(_op("add", _place(), 5)))
+    found = limit_of(beyond, beyond, {}, RAN[:2])
+    assert found == Limit("blocks", "whether an index of A is in bounds depends on the block", 7)
+
+
+def test_an_index_that_wraps_in_large_blocks_is_told() -> None:
+    a, c = (_buffer(b.name, b.data.uid, size=1024 * FAR) for b in (A, C))
+    wide, narrow = (
+        _kernel(Store(c, (at,), _load(a, at), line=7), blocks=1024, buffers=(a, c))
+        for at in (
+            _op("add", _op("mul", Expr("cast", dtype, (BX,)), FAR, dtype), Expr("cast", dtype, (TX,)), dtype)
+            for dtype in ("int64", "int32")
+        )
+    )
+    assert limit_of(wide, wide, {}, RAN) is None
+    assert limit_of(wide, narrow, {}, RAN) is not None
+
+
+def test_two_parts_of_one_tensor_are_told_unless_they_stay_side_by_side() -> None:
+    def sum_of(second: Expr) -> Function:
+        return _kernel(Store(C, (_place(),), _op("add", _load(A, _place()), _load(A, second), "float32"), line=7))
+
+    beside = sum_of(_place(_op("floormod", _op("add", BX, 1), BLOCKS)))
+    apart = sum_of(_place(_op("floormod", _op("mul", BX, 5), BLOCKS)))
+    assert limit_of(beside, beside, {}, RAN) is None
+    assert limit_of(apart, apart, {}, RAN) == Limit(
+        "blocks", "which part of A is accessed beside another part depends on the block", 7
+    )
+
+
+def test_a_gather_is_at_the_blocks_own_indices() -> None:
+    gather = _kernel(_copy(_load(AT, _place())))
+    assert limit_of(gather, gather, {}, RAN) is None
+    assert limit_of(gather, _kernel(_copy(_load(AT, _place(_op("floordiv", BX, 2))))), {}, RAN) is not None
+
+
+@pytest.mark.parametrize("write", [TX, _place(_op("floordiv", BX, 2)), _op("add", _op("mul", BX, 8), TX)])
+def test_blocks_that_may_write_one_element_are_told(write: Expr) -> None:
+    same = _kernel(_copy(_place(), write))
+    assert limit_of(same, same, {}, RAN) == Limit("blocks", "two blocks may write one element of C")
+
+
+def test_a_block_that_reads_what_another_one_writes_is_told() -> None:
+    shifted = _place(_op("floormod", _op("add", BX, 1), BLOCKS))
+    reads = _kernel(Store(C, (_place(),), _load(C, shifted)))
+    assert limit_of(reads, reads, {}, RAN) == Limit("blocks", "two blocks may write one element of C")
+    assert limit_of(COPY, _kernel(Store(C, (_place(),), _load(C, _place()))), {}, RAN) is not None
+
+
+@pytest.mark.parametrize(
+    "stmt",
+    [
+        Store(S, (_op("floormod", BX, 8),), _load(A, _place()), line=3),
+        Store(C, (_place(),), Expr("cast", "float32", (BX,)), line=3),
+        Bind(_var("p", 9, "handle"), Expr("call", "handle", (_load(A, BX),), "address_of")),
+        Evaluate(Expr("call", "handle", (), "cluster_sync")),
+        Evaluate(Expr("call", "handle", (Expr("call", "handle", (_load(A, BX),), "address_of"),), "unknown"), line=3),
+    ],
+)
+def test_what_depends_on_the_block_in_another_way_is_told(stmt: Stmt) -> None:
+    other = _kernel(stmt, _copy(_place()))
+    assert limit_of(other, other, {}, RAN) is not None
+
+
+def test_a_name_for_a_blocks_place_is_seen_through() -> None:
+    start = _var("start", 9)
+    named = _kernel(Bind(start, _op("mul", BX, THREADS)), _copy(_op("add", start, TX)))
+    assert limit_of(COPY, named, {}, RAN) is None
+    other = _kernel(Bind(start, _op("mul", BX, 2 * THREADS)), _copy(_op("floordiv", start, 4)))
+    assert limit_of(COPY, other, {}, RAN) is not None

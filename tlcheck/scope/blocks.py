@@ -1,0 +1,476 @@
+"""Classes of blocks: those of one class do the same, each at its own place of every tensor.
+
+A number that depends on the block is a polynomial of the block's variables plus a part that does not depend on them.
+The first part has a value for each block of the grid: such columns tell blocks apart. A number that a block reads from
+memory has no column: it is whatever lies at the block's own place. Columns leave out two things only:
+
+- how far an access to a tensor is moved, as far as all accesses to that tensor, at both levels, are moved alike;
+- conditions that the other variables cannot change, and indices that they cannot lead out of their axis.
+
+So a block does on its tensors what another one of its class does on tensors that are moved. Where an expression does
+not separate, each block is a class of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tlcheck.algebra.algebra import Algebra, Content
+from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomial import Monomial, Poly, add
+from tlcheck.execute.compile.extents import Intervals, bind, interval, where
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import Array, lanes_of
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.worlds.blocks import Block, coordinates
+from tlcheck.execute.worlds.demand import AccessBox, boxes
+from tlcheck.program.roles import is_address, roles
+from tlcheck.scope.model import Limit
+from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
+from tlcheck.signatures.table import family_of, signature_of
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
+from tlcheck.snapshot.operators import named
+from tlcheck.snapshot.walk import children, expressions, postorder
+
+_MOST_BLOCKS = 1 << 16
+_WIDEST = 16  # bytes of an access by one thread (PTX 9.7.9.8)
+_COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
+_MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl")  # calls by which blocks act on one another
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_UNDECIDED = 2
+_EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
+_MOST_CELLS = 1 << 22  # of the boxes that blocks write
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """A number of each block. what: it is, in words."""
+
+    numbers: Array
+    what: str
+    line: int
+
+
+def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran: Sequence[Block]) -> Limit | None:
+    """Why blocks that did not run may differ from those that did; None if each does what one that ran does."""
+    try:
+        if len(kernels(source)) > 1 or len(kernels(lowered)) > 1:
+            return Limit("blocks", "the function has several kernels")
+        extents = grid(source, sizes)
+        if not 0 < prod(extents) <= _MOST_BLOCKS or extents != grid(lowered, sizes):
+            return Limit("blocks", f"a grid of {prod(extents)} blocks is not looked at")
+        bits = {str(b.data.value): _bits(b, sizes) for b in source.buffers if not b.strides}
+        levels = [_Level(function, sizes, extents, bits) for function in (source, lowered)]
+        columns = [column for level in levels for column in level.columns] + list(_moved(levels))
+        shared = _shared(source, lowered, sizes, extents)
+    except NotModelled as stopped:
+        return Limit("blocks", f"not understood: {stopped.reason}")
+    except RecursionError:
+        return Limit("blocks", "nested too deeply")
+    numbers = np.array([(z * extents[1] + y) * extents[0] + x for x, y, z in ran])
+    return _missing(columns, numbers) or shared
+
+
+def _missing(columns: Sequence[_Column], ran: Array) -> Limit | None:
+    """The first column in which a block differs from all that ran; None where each class has one that ran."""
+    for column in columns:
+        new = ~np.isin(column.numbers, column.numbers[ran])
+        if new.any():
+            return Limit("blocks", f"{column.what} depends on the block", column.line)
+    if columns:
+        _, classes = np.unique(np.column_stack([c.numbers for c in columns]), axis=0, return_inverse=True)
+        classes = classes.reshape(-1)
+        if not np.isin(classes, classes[ran]).all():
+            lines = [column.line for column in columns if column.line]
+            return Limit(
+                "blocks",
+                "no block ran in which conditions hold together as in some that did not",
+                max(lines, default=0),
+            )
+    return None
+
+
+def _moved(levels: Sequence[_Level]) -> Iterator[_Column]:
+    """By how much more an access of a block is moved than the first one to the same tensor is."""
+    first: dict[str, Array] = {}
+    for level in levels:
+        for name, line, bits in level.moves:
+            start = first.setdefault(name, bits)
+            if not np.array_equal(start, bits):
+                yield _Column(bits - start, f"which part of {name} is accessed beside another part", line)
+
+
+def _shared(
+    source: Function, lowered: Function, sizes: Mapping[str, int], extents: tuple[int, int, int]
+) -> Limit | None:
+    """A tensor of which two blocks may write one element, or one writes what the other reads; None if there is none."""
+    sides = [roles(function) for function in (source, lowered)]
+    names = [[{str(b.data.value) for b in found} for found in (side.outputs, side.updated)] for side in sides]
+    if not (names[1][0] <= names[0][0] and names[1][1] <= names[0][1]):
+        return Limit("blocks", "the lowered kernel accesses its outputs in another way than the source does")
+    every = np.array(coordinates(np.arange(prod(extents)), extents))
+    found = boxes(source, sizes, every)
+    for buffer in sides[0].outputs:
+        shape = tuple([int(evaluated(e, sizes)) for e in buffer.shape])
+        of_it = [box for box in found if box.tensor == buffer.data.uid]
+        if not _are_apart(of_it, shape, prod(extents)):
+            return Limit("blocks", f"two blocks may write one element of {buffer.name}")
+    return None
+
+
+def _are_apart(found: Sequence[AccessBox], shape: tuple[int, ...], blocks: int) -> bool:
+    """Whether no two blocks access the same elements of a tensor, as far as boxes say."""
+    if not found or any(box.first is None or box.shape != shape for box in found):
+        return False
+    first = np.min([np.broadcast_to(np.asarray(box.first), (len(shape), blocks)) for box in found], axis=0)
+    after = np.max([np.broadcast_to(np.asarray(box.last), (len(shape), blocks)) for box in found], axis=0) + 1
+    limits = np.array(shape, np.int64).reshape(-1, 1)
+    first, after = np.clip(first, 0, limits), np.clip(after, 0, limits)
+    cuts = [np.unique(np.concatenate([first[n], after[n]])) for n in range(len(shape))]
+    if prod(map(len, cuts)) > _MOST_CELLS:
+        return False
+    taken = np.zeros([max(1, len(cut) - 1) for cut in cuts], np.bool_)
+    low = [np.searchsorted(cut, first[n]) for n, cut in enumerate(cuts)]
+    high = [np.searchsorted(cut, after[n]) for n, cut in enumerate(cuts)]
+    for block in range(blocks):
+        part = taken[tuple([slice(low[n][block], high[n][block]) for n in range(len(shape))])]
+        if part.any():
+            return False
+        part[...] = True
+    return True
+
+
+class _Level:
+    """What a kernel at one level does with the numbers of its blocks.
+
+    moves: of each access to a tensor, by how many bits it is moved in each block.
+    """
+
+    def __init__(
+        self, function: Function, sizes: Mapping[str, int], extents: tuple[int, int, int], bits: Mapping[str, int]
+    ) -> None:
+        """bits: of each tensor that is compact, by the name of its pointer."""
+        self.columns: list[_Column] = []
+        self.moves: list[tuple[str, int, Array]] = []
+        self._sizes, self._bits, self._count = sizes, bits, prod(extents)
+        self._blocks = coordinates(np.arange(self._count), extents)
+        self._threads = threads_of(function)
+        self._descriptors = {var.uid: call for var, call in function.descriptors}
+        self._tensors = {b.data.uid: b for b in function.buffers}
+        self._known: Intervals = {}
+        self._line = 0
+        self._uids: set[int] = set()  # variables of the block
+        self._depending: set[int] = set()  # those and the ones that are bound to what depends on them
+        self._environment: dict[int, Any] = {}
+        self._read = 0
+        self._algebra = Algebra(self._content)
+        self._walk(function.body)
+
+    def _content(self, load: Expr) -> Content:
+        """A number in memory: of each load its own, wherever it lies."""
+        self._read += 1
+        return Content(f"{load.buffer.name if load.buffer else '?'}#{self._read}", {}, {}, None)
+
+    # ---- statements
+
+    def _walk(self, stmt: Stmt) -> None:
+        self._line = stmt.line or self._line
+        if isinstance(stmt, Unknown):
+            raise NotModelled(stmt.what)
+        self._bind(stmt)
+        if isinstance(stmt, Store):
+            self._access(stmt.buffer, stmt.indices, [1] * len(stmt.indices))
+            for e in (stmt.value, *filter(None, (stmt.predicate,))):
+                self._visit(e)
+        elif not isinstance(stmt, (Bind, Thread)):
+            for e in (*expressions(stmt), *(stmt.node if isinstance(stmt, Attr) else ())):
+                self._visit(e)
+        for _, e in stmt.computed if isinstance(stmt, For) else ():
+            self._visit(e)
+        for place, part in enumerate(children(stmt)):
+            with self._where(stmt.condition if isinstance(stmt, If) else None, holds=not place):
+                self._walk(part)
+
+    def _bind(self, stmt: Stmt) -> None:
+        """Note what a statement says of a variable."""
+        if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
+            at, uid = self._blocks["xyz".index(stmt.tag[-1])], stmt.var.uid
+            self._known[uid], self._environment[uid] = (at, at), at
+            self._algebra.ranges[uid] = 0, int(at.max())
+            self._uids.add(uid)
+            self._depending.add(uid)
+            return
+        if isinstance(stmt, Bind):
+            self._let(stmt.var, stmt.value)
+        elif isinstance(stmt, (For, Thread)):
+            bind(stmt, self._sizes, self._known)
+        if isinstance(stmt, (Bind, For, Thread)) and stmt.var.uid not in self._depending:
+            self._note_range(stmt.var.uid)
+
+    def _let(self, var: Expr, value: Expr) -> None:
+        if var.dtype == "handle":
+            if self._depends(value) or any(e.buffer or e.value in self._bits for e in postorder([value])):
+                raise NotModelled(f"the pointer {var.value}")
+            return
+        if value.value == "launch_thread_idx" and value.args:
+            self._known[var.uid] = 0, self._threads[int(value.args[0].value or 0)] - 1
+            return
+        self._known[var.uid] = interval(value, self._sizes, self._known)
+        if self._depends(value) and _is_number(value):
+            self._algebra.bindings[var.uid] = value
+            self._depending.add(var.uid)
+            self._loads(value)
+        else:
+            self._visit(value)
+
+    def _note_range(self, uid: int) -> None:
+        at = self._known.get(uid)
+        if at is not None:
+            self._algebra.ranges[uid] = int(np.min(at[0])), int(np.max(at[1]))
+
+    @contextmanager
+    def _where(self, condition: Expr | None, *, holds: bool = True) -> Iterator[None]:
+        """While a condition holds, or does not."""
+        before = dict(self._known)
+        if condition is not None and not holds:
+            condition = replace(condition, op=_OPPOSITE[condition.op]) if condition.op in _OPPOSITE else None
+        if condition is not None:
+            self._known.update(where(condition, self._sizes, self._known))
+        yield
+        if condition is not None:
+            self._known.clear()
+            self._known.update(before)
+
+    # ---- expressions
+
+    def _depends(self, e: Expr) -> bool:
+        """Whether an expression depends on the block, but for what it reads."""
+        left = [e]
+        while left:
+            e = left.pop()
+            if e.op == "var" and e.uid in self._depending:
+                return True
+            if e.op != "load":
+                left.extend(e.args)
+        return False
+
+    def _visit(self, e: Expr) -> None:
+        """Add the columns of an expression."""
+        name = str(e.value) if e.op == "call" else ""
+        if e.op in ("unknown", "let") or any(word in name for word in _MEETS):
+            raise NotModelled(name or e.op)
+        for _, computed in e.computed:
+            self._visit(computed)
+        if e.op == "load" and e.buffer is not None:
+            self._access(e.buffer, e.args, [1] * len(e.args))
+        elif e.op in (*_COMPARED, "eq", "ne") and all(map(_is_number, e.args)):
+            self._condition(e)
+            for a in e.args:
+                self._loads(a)
+        elif name == "if_then_else":
+            self._visit(e.args[0])
+            for a, holds in zip(e.args[1:], (True, False), strict=True):
+                with self._where(e.args[0], holds=holds):
+                    self._visit(a)
+        elif _is_number(e) and e.op != "call" and self._depends(e):
+            self._number(e, "a number")
+            self._loads(e)
+        elif e.op == "call":
+            self._call(e)
+        else:
+            for a in e.args:
+                self._visit(a)
+
+    def _loads(self, e: Expr) -> None:
+        """Add the columns of what an expression reads."""
+        if e.op in ("load", "call", "unknown", "let"):
+            self._visit(e)
+            return
+        for a in e.args:
+            self._loads(a)
+
+    def _number(self, e: Expr, what: str) -> None:
+        """Add what a number has of the block."""
+        for numbers in self._parts(self._algebra.poly(e)).values():
+            self._add(numbers, what)
+
+    def _parts(self, p: Poly) -> dict[Monomial, Array]:
+        """What a polynomial has of the block, by what it is multiplied with; the block's number if nobody knows."""
+        found = self._algebra.factor(p, frozenset(self._uids))
+        if found is None or not all(map(self._is_exact, found[1].values())):
+            return {(-1,): np.arange(self._count)}
+        evaluator = Evaluator(self._algebra, self._environment)
+        return {m: np.broadcast_to(np.asarray(evaluator(part)), (self._count,)) for m, part in found[1].items()}
+
+    def _is_exact(self, p: Poly) -> bool:
+        """Whether each part of a polynomial of the block's variables has its own value when it is evaluated."""
+        atoms = [self._algebra.atoms[n] for m in p for n in m]
+        return all(a.kind in _EXACT and all(map(self._is_exact, a.args)) for a in atoms)
+
+    def _add(self, numbers: Any, what: str) -> None:
+        numbers = np.broadcast_to(np.asarray(numbers, np.int64), (self._count,))
+        if (numbers != numbers[0]).any():
+            self.columns.append(_Column(numbers, what, self._line))
+
+    def _condition(self, e: Expr) -> None:
+        """Add what a condition is in each block; where other variables decide, by what number."""
+        if not self._depends(e):
+            return
+        sides = [interval(a, self._sizes, self._known) for a in e.args]
+        state = np.full(self._count, _UNDECIDED)
+        if sides[0] is not None and sides[1] is not None:
+            if e.op in _COMPARED:
+                smaller, larger, gap = _COMPARED[e.op]
+                (low, high), (least, most) = sides[smaller], sides[larger]  # type: ignore[misc]
+                state = np.where(np.less_equal(np.add(high, gap), least), 1, state)
+                state = np.where(np.less(np.subtract(most, gap), low), 0, state)
+            else:
+                apart = np.less(sides[0][1], sides[1][0]) | np.less(sides[1][1], sides[0][0])
+                state = np.where(apart, int(e.op == "ne"), state)
+        self._add(state, "a condition")
+        first, second = (self._algebra.poly(a) for a in e.args)
+        for numbers in self._parts(add(first, second, -1)).values():
+            self._add(np.where(state == _UNDECIDED, numbers, 0), "a condition")
+
+    # ---- accesses
+
+    def _call(self, e: Expr) -> None:
+        if family_of(e) is FAMILY and e.args and is_descriptor(e.args[0]):
+            self._box(e)
+        elif is_address(e):
+            self._address(e, None)
+        else:
+            short = signature_of(e) is not None or str(e.value).startswith("atomic")
+            for a in e.args:
+                if is_address(a) and a.value in ("address_of", "access_ptr"):
+                    self._address(a, self._length(e) if short else None)
+                else:
+                    self._visit(a)
+
+    def _length(self, call: Expr) -> int:
+        """How many bytes from an address on an instruction accesses at most."""
+        if family_of(call) is FAMILY:
+            place = 3 if str(call.value).startswith("tma_load") else 2
+            size = call.args[place].value
+            return size if isinstance(size, int) else 1 << 40
+        return _WIDEST
+
+    def _address(self, e: Expr, octets: int | None) -> None:
+        """Add an access from an address on. octets: how much of it; None where that is not known."""
+        element = e.args[0]
+        if e.value == "tvm_access_ptr":
+            tensor = self._tensors.get(e.args[1].uid)
+            for a in e.args[2:4]:
+                self._loads(a)
+                if tensor is None and self._depends(a):
+                    self._number(a, "an address")
+            if tensor is not None:
+                size = Expr("int", "int64", (), prod(self._size(n) for n in tensor.shape))
+                flat = replace(tensor, shape=(size,), strides=())
+                self._access(flat, [e.args[2]], [e.args[3]])
+        elif element.op != "load" or element.buffer is None:
+            raise NotModelled(f"the address {e.value}")
+        elif e.value == "region":
+            self._access(element.buffer, element.args, e.args[2:])
+        else:
+            bits = dtype_of(element.buffer.dtype).bits
+            length = None if octets is None else max(1, octets * 8 // bits)
+            self._access(element.buffer, element.args, [*[1] * (len(element.args) - 1), length])
+            for a in e.args[1:]:
+                self._visit(a)
+
+    def _access(self, buffer: Buffer, indices: Sequence[Expr], lengths: Sequence[Expr | int | None]) -> None:
+        """Add an access from an element on, so far along each axis; None for nobody knows how far."""
+        for e in (*indices, *lengths):
+            if isinstance(e, Expr):
+                self._loads(e)
+        if buffer.scope != "global":
+            for index in indices:
+                for e in index.args if index.op == "ramp" else (index,):
+                    if self._depends(e):
+                        self._number(e, f"an index of {buffer.name}")
+            return
+        if len(lengths) != len(buffer.shape) or len(indices) != len(buffer.shape):
+            raise NotModelled(f"an access to {buffer.name}")
+        if buffer.elem_offset is not None and self._depends(buffer.elem_offset):
+            raise NotModelled(f"the offset of {buffer.name}")
+        bits = dtype_of(buffer.dtype).bits
+        whole = self._bits.get(str(buffer.data.value))
+        flat = whole is not None and len(buffer.shape) == 1
+        shape = [whole // bits] if flat and whole is not None else [self._size(e) for e in buffer.shape]
+        steps = [self._size(e) for e in buffer.strides] or [prod(shape[n + 1 :]) for n in range(len(shape))]
+        moved = np.zeros(self._count, np.int64)
+        for index, length, size, step in zip(indices, lengths, shape, steps, strict=True):
+            moved = moved + step * self._along(buffer.name, index, length, size)
+        one = all(length == 1 for length in lengths) and not any(index.op == "ramp" for index in indices)
+        self._move(str(buffer.data.value), moved * bits, aligned=one)
+
+    def _move(self, name: str, bits: Array, *, aligned: bool = False) -> None:
+        """Add by how much an access is moved. aligned: it is to one element, which is aligned wherever it is."""
+        self.moves.append((name, self._line, bits))
+        if not aligned:
+            self._add(bits % (8 * _WIDEST), f"the alignment of {name}")
+
+    def _along(self, name: str, index: Expr, length: Expr | int | None, size: int) -> Array:
+        """By how much an index is moved in each block. Adds a column where it may leave its axis."""
+        if index.op == "ramp":
+            base, step = index.args
+            if not isinstance(step.value, int) or step.value < 0 or not isinstance(length, int):
+                raise NotModelled(f"an access to {name}")
+            index, length = base, length + step.value * (int(index.value or lanes_of(index.dtype)) - 1)
+        if isinstance(length, Expr) and self._depends(length):
+            self._number(length, f"how much of {name} is accessed")
+        if not self._depends(index):
+            return np.zeros(self._count, np.int64)
+        parts = self._parts(self._algebra.poly(index))
+        moved = parts.pop((), np.zeros(self._count, np.int64))
+        for numbers in parts.values():
+            self._add(numbers, f"an index of {name}")
+        at = interval(index, self._sizes, self._known)
+        more = interval(length, self._sizes, self._known) if isinstance(length, Expr) else (length, length)
+        inside: Any = False
+        if at is not None and more is not None and more[1] is not None:
+            inside = np.greater_equal(at[0], 0) & np.less_equal(np.add(at[1], more[1]), size)
+        self._add(np.where(inside, 0, 1 + moved - moved.min()), f"whether an index of {name} is in bounds")
+        return moved
+
+    def _box(self, call: Expr) -> None:
+        """Add a bulk copy of a tensor map's box: coordinates and sizes stand with the innermost dimension first."""
+        first = call.args[0]
+        map_ = first if first.op == "call" else self._descriptors.get(first.uid)
+        if map_ is None or map_.value != "create_tma_descriptor" or call.value not in ("tma_load", "tma_store"):
+            raise NotModelled(f"the tensor map of {call.value}")
+        rank = int(map_.args[1].value or 0)
+        fields = [self._size(e) for e in map_.args[3 : 3 + 4 * rank]]
+        shape, steps, box = (fields[n * rank : (n + 1) * rank] for n in range(3))
+        if any(each != 1 for each in fields[3 * rank :]):
+            raise NotModelled(f"the tensor map of {call.value}")
+        before = 3 if call.value == "tma_load" else 2
+        name = str(map_.args[2].value)
+        moved = np.zeros(self._count, np.int64)
+        for n, e in enumerate(call.args[before : before + rank]):
+            self._loads(e)
+            moved = moved + 8 * steps[n] * self._along(name, e, box[n], shape[n])
+        self._move(name, moved)
+        for e in (*call.args[1:before], *call.args[before + rank :]):
+            self._visit(e)
+
+    def _size(self, e: Expr) -> int:
+        return int(evaluated(e, self._sizes))
+
+
+def _bits(buffer: Buffer, sizes: Mapping[str, int]) -> int:
+    return prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
+
+
+def _is_number(e: Expr) -> bool:
+    """Whether it is one integer."""
+    return e.dtype in ("int32", "int64", "uint32", "uint64", "int16", "int8", "uint8", "uint16")
