@@ -11,6 +11,7 @@ import pytest
 
 from tests.cpu.checking import RIGHT, installed
 from tlcheck.cli.main import main
+from tlcheck.files import cache_root
 from tlcheck.toolchain.releases import PINNED
 
 _PRINTED = re.compile(r"`(tlcheck [^`]+)`|(?:since when|by which pass): (tlcheck [^;\n]+)")
@@ -33,13 +34,14 @@ def run(capsys: pytest.CaptureFixture[str], words: list[str]) -> tuple[int, str]
 
 
 def pasted(capsys: pytest.CaptureFixture[str], words: list[str], known: dict[str, int]) -> None:
-    """Run a command, and all that it and those print."""
+    """Run a command, and all that it and those print: each once."""
+    known[shlex.join(["tlcheck", *words])] = 0
     code, text = run(capsys, words)
     assert code in (0, 1, 3), text
     for command in printed(text):
-        if command not in known:
-            known[command] = 0
-            pasted(capsys, shlex.split(command)[1:], known)
+        argv = shlex.split(command)[1:]
+        if shlex.join(["tlcheck", *argv]) not in known:
+            pasted(capsys, argv, known)
 
 
 def test_commands_are_found() -> None:
@@ -65,34 +67,51 @@ def test_of_goldens(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     known: dict[str, int] = {}
     pasted(capsys, ["golden", "check", "right.snapshot.json"], known)
     assert list(known) == [
+        "tlcheck golden check right.snapshot.json",
         "tlcheck golden update right.snapshot.json --new-only",
         "tlcheck golden accept --reason TEXT",
     ]
     assert run(capsys, ["golden", "check", "right.snapshot.json"])[0] == 0
 
 
+REPORTS = (
+    "check CASE --arch sm_80 --toolchain 0.1.9 --blocks 2 --seeds 1 --pythonpath my",
+    "check CASE --arch sm_80 --toolchain 0.1.9 --quick",
+    "bisect CASE --arch sm_80 --from 0.1.9 --to PINNED",
+    "bisect CASE --arch sm_80 --passes --toolchain 0.1.9",
+    "gate CASE --arch sm_80 --from PINNED --to 0.1.9",
+    "run CASE --arch sm_80 --toolchain 0.1.9 --device cpu",
+    "matrix CASE --arch sm_80 --toolchains 0.1.9,PINNED",
+    "golden check CASE --arch sm_80 --toolchain 0.1.9",
+    "trace CASE --arch sm_80 --toolchain 0.1.9 --element C[0,0]",
+    "dump CASE --arch sm_80 --toolchain 0.1.9 -o out",
+)
+
+
 @pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results", "project")
-@pytest.mark.parametrize(
-    "words",
-    [
-        "check CASE --arch sm_80 --toolchain 0.1.9 --blocks 2 --seeds 1 --pythonpath my",
-        "check CASE --arch sm_80 --toolchain 0.1.9 --quick",
-        "bisect CASE --arch sm_80 --from 0.1.9 --to PINNED",
-        "bisect CASE --arch sm_80 --passes --toolchain 0.1.9",
-        "gate CASE --arch sm_80 --from PINNED --to 0.1.9",
-        "run CASE --arch sm_80 --toolchain 0.1.9 --device cpu",
-        "matrix CASE --arch sm_80 --toolchains 0.1.9,PINNED",
-        "golden check CASE --arch sm_80 --toolchain 0.1.9",
-        "trace CASE --arch sm_80 --toolchain 0.1.9 --element C[0,0]",
-        "dump CASE --arch sm_80 --toolchain 0.1.9 -o out",
-        "doctor",
-    ],
-)
-def test_of_reports(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_reports(capsys: pytest.CaptureFixture[str]) -> None:
     for release in ("0.1.9", PINNED):
         installed(release)
     case = [str(Path("my kernels", "kernels.py::gemm")), *"--arg m=32 --arg n=32 --arg k=160 --arg block=32".split()]
-    argv = [part for word in words.split() for part in (case if word == "CASE" else [word.replace("PINNED", PINNED)])]
-    pasted(capsys, argv, {})
+    known: dict[str, int] = {}
+    for words in REPORTS:
+        spelled = words.replace("PINNED", PINNED).split()
+        argv = [part for word in spelled for part in (case if word == "CASE" else [word])]
+        pasted(capsys, argv, known)
+    assert len(known) > len(REPORTS)
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("project")
+def test_of_the_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a cache with one toolchain: the doctor imports each."""
+    folder = installed(PINNED).python.parents[1]
+    root = tmp_path / "cache"
+    (root / "toolchains").mkdir(parents=True)
+    (root / "toolchains" / folder.name).symlink_to(folder)
+    (root / "torch").symlink_to(cache_root() / "torch")
+    monkeypatch.setenv("TLCHECK_CACHE", str(root))
+    pasted(capsys, ["doctor"], {})
