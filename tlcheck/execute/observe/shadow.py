@@ -118,6 +118,8 @@ class LastWrites(LastAccesses):
         if not generic.any():
             return None
         wrong = generic & (time > clock.fenced_of(cells, np.where(generic, agent, 0))) & (time != PENDING)
+        if self.world is not None:
+            wrong &= ~np.asarray(self.is_elsewhere(0, cells))
         return np.asarray(wrong) if wrong.any() else None
 
     def is_pending(self, cells: AccessedCells) -> Mask:

@@ -162,7 +162,8 @@ class Watch(HappensBefore):
     ) -> None:
         """Bulk copies write a tensor, or add to it (value: None): over for nobody before `copy_landed`.
 
-        Those of one thread come one after the other. by: as for `read`.
+        Those of one thread come one after the other. What threads of the block wrote before may land later, unless
+        a fence stands between (PTX 8.2.3.1). by: as for `read`.
         """
         self.ordering |= value is None and bool(self.active(mask).any())
         event = _Event("atomic" if value is None else "write", "async", origin)
@@ -171,6 +172,7 @@ class Watch(HappensBefore):
             cells, shadow = access.cells, access.shadow
             unchanged = None if value is None else access.elements.unchanged(value)
             self._check(access, unchanged, after_write=shadow.writes.is_pending(cells))
+            self._check_fence(access)
             if value is None:
                 shadow.record("atomic", cells, PENDING, access.event)
             else:
@@ -322,7 +324,12 @@ class Watch(HappensBefore):
         """Report a write by threads that no fence makes visible to the async proxy."""
         writes = access.shadow.writes
         unfenced = writes.unfenced(access.cells, self)
-        if unfenced is not None:
+        if unfenced is None:
+            return
+        assert writes.event is not None
+        by_threads = np.array([event.proxy == "generic" for event in self._events])
+        unfenced = unfenced & by_threads[writes.event[0].take(access.cells.cell)]
+        if unfenced.any():
             self._report_after(access, writes, 0, int(unfenced.argmax()), "fence.proxy.async")
 
     def _report_after(self, access: _Checked, last: LastAccesses, row: int, at: int, missing: str) -> None:

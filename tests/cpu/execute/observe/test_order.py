@@ -10,7 +10,7 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 
 
@@ -83,3 +83,24 @@ def test_a_fence_before_the_write_does_not_cover_it() -> None:
     without_fence = without(lowered, "fence_proxy_async", 0)
     first = replace(without_fence, body=rebuild(without_fence.body, lambda old, new: early if old is loop else new))
     assert {race.missing for race in races(name, first)} == {"fence.proxy.async"}
+
+
+@pytest.mark.parametrize(("fenced", "missing"), [(True, set()), (False, {"fence.proxy.async"})])
+def test_a_thread_and_then_a_bulk_copy_write_a_tensor(fenced: bool, missing: set[str]) -> None:
+    """The thread's write may land after the copy's, unless a fence stands between them."""
+    lowered = FORMS["tma_2d"].checkpoints["device-tir"]
+    (pointer,) = (made.args[2] for descriptor, made in lowered.descriptors if descriptor.value == "B_desc")
+    bx = next(s.var for s in statements(lowered.body) if isinstance(s, Thread) and s.tag == "blockIdx.x")
+    step = [s.var for s in statements(lowered.body) if isinstance(s, For)][-1]
+    column, row = (Expr("mul", "int32", (e, Expr("int", "int32", (), n))) for e, n in ((bx, 32), (step, 16 * 64)))
+    place = Expr("add", "int32", (row, column))
+    tensor = Buffer("B", "float16", (Expr("int", "int32", (), 64 * 64),), "global", pointer)
+    write = Store(tensor, (place,), Expr("float", "float16", (), 1.0))
+
+    def with_write(old: Stmt, new: Stmt) -> Stmt:
+        if not isinstance(new, Evaluate) or new.value.value not in ("fence_proxy_async", "tma_store"):
+            return new
+        return Seq((write, new)) if fenced == (new.value.value == "fence_proxy_async") else new
+
+    found = races("tma_2d", replace(lowered, body=rebuild(lowered.body, with_write)))
+    assert {race.missing for race in found if race.buffer == "B"} == missing
