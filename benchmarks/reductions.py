@@ -77,7 +77,7 @@ COLUMNS = (
     *("case", "kernel", "arch", "release", "before", "after", "seconds", "finding", "pass", "same pass", "right in"),
     *("date", "commit"),
 )
-_FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^:]+), )?sm_\d+: (?P<rule>\w+) at (?P<buffer>\w+)")
+_FIRST = re.compile(r"# TileLang [^,]+, (?:(?P<pass>[^:]+), )?sm_\d+: (?P<rule>\w+) at (?P<buffer>[\w?]+)")
 
 
 def main() -> int:
