@@ -36,14 +36,14 @@ from tlcheck.scope.model import Limit
 from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
+from tlcheck.snapshot.ir import Alloc, Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
 from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
 _WIDEST = 16  # bytes of an access by one thread (PTX 9.7.9.8)
 _COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
-_MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl")  # calls by which blocks act on one another
+_MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # calls by which blocks act on one another
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _UNDECIDED = 2
 _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
@@ -185,6 +185,8 @@ class _Level:
         self._line = stmt.line or self._line
         if isinstance(stmt, Unknown):
             raise NotModelled(stmt.what)
+        if isinstance(stmt, Alloc) and stmt.buffer.scope == "global":
+            raise NotModelled(f"{stmt.buffer.name}, which blocks share")
         self._bind(stmt)
         if isinstance(stmt, Store):
             self._access(stmt.buffer, stmt.indices, [1] * len(stmt.indices))

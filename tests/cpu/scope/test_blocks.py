@@ -9,7 +9,7 @@ import pytest
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.scope.blocks import limit_of
 from tlcheck.scope.model import Limit
-from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, Function, If, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, Function, If, Seq, Stmt, Store, Thread
 
 BLOCKS, THREADS = 64, 32
 RAN: tuple[Block, ...] = ((0, 0, 0), (32, 0, 0), (63, 0, 0))
@@ -171,6 +171,8 @@ def test_a_block_that_reads_what_another_one_writes_is_told() -> None:
         Store(C, (_place(),), Expr("cast", "float32", (BX,)), line=3),
         Bind(_var("p", 9, "handle"), Expr("call", "handle", (_load(A, BX),), "address_of")),
         Evaluate(Expr("call", "handle", (), "cluster_sync")),
+        Evaluate(Expr("call", "handle", (), "clc_try_cancel")),
+        Alloc(_buffer("workspace", 15)),
         Evaluate(Expr("call", "handle", (Expr("call", "handle", (_load(A, BX),), "address_of"),), "unknown"), line=3),
     ],
 )
@@ -185,3 +187,18 @@ def test_a_name_for_a_blocks_place_is_seen_through() -> None:
     assert limit_of(COPY, named, {}, RAN) is None
     other = _kernel(Bind(start, _op("mul", BX, 2 * THREADS)), _copy(_op("floordiv", start, 4)))
     assert limit_of(COPY, other, {}, RAN) is not None
+
+
+def test_a_condition_that_threads_decide_differently_in_each_block_is_told() -> None:
+    guarded = _kernel(If(_op("lt", TX, _op("sub", BX, 40), "bool"), _copy(_place()), line=6))
+    assert limit_of(guarded, guarded, {}, ((0, 0, 0), (50, 0, 0))) == Limit(
+        "blocks", "a condition depends on the block", 6
+    )
+
+
+@pytest.mark.parametrize("last", [60, 61, 62, 63])
+def test_a_function_that_is_not_computed_is_another_number_in_each_block(last: int) -> None:
+    half = Expr("mul", "float32", (Expr("cast", "float32", (BX,)), Expr("float", "float32", (), 0.5)))
+    index = Expr("cast", "int32", (half,))
+    other = _kernel(Store(S, (index,), _load(A, _place()), line=3), _copy(_place()))
+    assert limit_of(other, other, {}, [(x, 0, 0) for x in range(BLOCKS) if x != last]) is not None
