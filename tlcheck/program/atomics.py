@@ -57,6 +57,11 @@ class Site:
     aligned: tuple[int, int] = (1, 1)
     start: Expr | None = None
 
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether it changes nothing where it is made again with the same value."""
+        return self.operation in ("max", "min", "or", "and") and not self.returns
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainAtomic:

@@ -60,12 +60,13 @@ def difference(
         return None
     try:
         want, have = pieces(algebra, intended, fixed, True), pieces(algebra, actual, fixed, bounded)
-        if _is_right(want, have, capacity):
+        again = all(f.site.is_idempotent for f in (*intended, *actual))
+        if not again and _is_right(want, have, capacity):
             return FootprintDifference()
         whole = enumerate_lanes(algebra, intended, fixed, True), enumerate_lanes(algebra, actual, fixed, bounded)
     except ReplacedError:
         return None
-    return _Diagnosis(*whole, fixed, names, capacity).result()
+    return _Diagnosis(*whole, fixed, names, capacity, again).result()
 
 
 def _is_right(want: Iterable[Lanes], have: Iterable[Lanes], capacity: int | None) -> bool:
@@ -108,9 +109,16 @@ def _heads(lanes: Lanes) -> Mask:
 
 class _Diagnosis:
     def __init__(
-        self, want: Lanes, have: Lanes, fixed: Mapping[int, int], names: Mapping[int, str], capacity: int | None
+        self,
+        want: Lanes,
+        have: Lanes,
+        fixed: Mapping[int, int],
+        names: Mapping[int, str],
+        capacity: int | None,
+        again: bool,
     ) -> None:
         self.want, self.have, self.fixed, self.names, self.capacity = want, have, fixed, names, capacity
+        self.again = again  # what is done once may be done again: it changes nothing
         self.order = np.argsort(want.keys, kind="stable")
         self.row = self._counterparts()
 
@@ -166,6 +174,8 @@ class _Diagnosis:
     def _unmatched(self) -> tuple[Mask, Mask]:
         """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
         want, have = _additions(self.want), _additions(self.have)
+        if self.again:
+            return ~np.isin(have, want), ~np.isin(want, have)
         return _beyond(have, want), _beyond(want, have)
 
     def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> WrongCount | None:

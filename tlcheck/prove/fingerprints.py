@@ -90,7 +90,7 @@ def _sums(
             for needed in part.footprint.needed:
                 if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
                     raise UndecidedError("its value is replaced under a condition that the kernel does not have")
-            found = accumulate(mixed, active, shape)
+            found = (distinct if part.footprint.site.is_idempotent else accumulate)(mixed, active, shape)
             yield from zip(some, found if cut else itertools.repeat(found[0]), strict=False)
 
 
@@ -177,3 +177,16 @@ def accumulate(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> lis
     totals = (np.broadcast_to(mixed, wide).reshape(-1) * mask).sum(axis=1, dtype=np.uint64)
     counts = mask.sum(axis=1, dtype=np.int64)
     return [(int(count) * repeat, int(total) * repeat) for count, total in zip(counts, totals, strict=True)]
+
+
+def distinct(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """As `accumulate`, with each key counted once: of what changes nothing where it is made again.
+
+    Chunks are looked at alone, so that sides which split alike are equal; others may not be told to be.
+    """
+    mask = np.asarray(active)
+    mask = mask if mask.ndim > len(shape) else mask[np.newaxis]
+    wide = np.broadcast_shapes(mixed.shape, mask.shape[1:])
+    keys = np.broadcast_to(mixed, wide).reshape(-1)
+    kinds = [np.unique(keys[each]) for each in np.broadcast_to(mask, (len(mask), *wide)).reshape(len(mask), -1)]
+    return [(len(each), int(each.sum(dtype=np.uint64))) for each in kinds]

@@ -69,7 +69,8 @@ class _Keys:
         flags = [self.poly(p) for p in part.flags]
         needed = [self.poly(p) for p in footprint.needed]
         memory = (a.salt, a.numbers, a.opaque)
-        return part.space, self.factors(part.target), leaves, tuple(conditions), tuple(flags), tuple(needed), memory
+        target, again = self.factors(part.target), footprint.site.is_idempotent
+        return part.space, target, leaves, tuple(conditions), tuple(flags), tuple(needed), memory, again
 
     def factors(self, factors: Factors) -> Key:
         """Outer monomials by their numbers in this algebra: these go into the sum, for their values are unknown."""
