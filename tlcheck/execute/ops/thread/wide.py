@@ -41,13 +41,16 @@ def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
 
 def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
     def handler(e: Expr, program: KernelProgram) -> Run:
-        kind, value = program.addresses.kind(e.args[0]), program.code(e.args[1])
+        kind = program.addresses.kind(e.args[0])
+        written = _written(e.args[1], kind)
+        value, word = program.code(written), kind_of(written.dtype)
         place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
-        allowed, word = _predicate(e, 2, program), kind_of(e.args[1].dtype)
+        allowed = _predicate(e, 2, program)
 
         def run(frame: Frame) -> int:
-            elements = reshaped(_lanes(np.asarray(value.run(frame)), frame), word, kind)
+            values = _lanes(np.asarray(value.run(frame)), frame)
+            elements = values if word == kind else reshaped(values, word, kind)
             with frame.narrowed(_allowed(allowed, frame)):
                 if not frame.idle():
                     place.store(frame, elements if elements.shape[0] > 1 else elements[0])
@@ -56,6 +59,16 @@ def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
         return run
 
     return handler
+
+
+def _written(value: Expr, kind: Kind) -> Expr:
+    """What a store writes: the destination's own numbers, where they are only passed as words.
+
+    As words they would be rounded to their type, also where floats are exact.
+    """
+    if value.op == "call" and value.value == "reinterpret" and kind_of(value.args[0].dtype) == kind:
+        return value.args[0]
+    return value
 
 
 def reshaped(values: Array, source: Kind, target: Kind) -> Array:

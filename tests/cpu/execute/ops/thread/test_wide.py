@@ -51,6 +51,16 @@ def test_words_have_the_first_element_lowest_and_a_false_predicate_gives_zero() 
     assert found.tolist() == [int(a[:2].astype(np.float16).view(np.uint32)[0]), 0]
 
 
+def test_floats_that_are_only_passed_as_words_stay_exact() -> None:
+    kernel, a = Kernel(threads=2), np.array([0.1, 0.3], np.float32)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", np.zeros(2, np.float32))
+    square = Expr("mul", "float32", (load(source, kernel.tx), load(source, kernel.tx)))
+    found = kernel.run(
+        call("stg32", pointer(load(target, kernel.tx)), Expr("call", "uint32", (square,), "reinterpret"))
+    )
+    assert found["B"].tolist() == (a.astype(np.float64) ** 2).tolist()
+
+
 def zeroed(options: Options, first: int = 0) -> dict[str, Array]:
     """st.bulk by one thread over 32 bytes from an element of float32 on, in shared memory of 16 elements with ones."""
     kernel = Kernel(threads=16, lowered=options)
