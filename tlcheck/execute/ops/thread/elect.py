@@ -29,9 +29,10 @@ def elect(e: Expr, program: KernelProgram) -> Run:
 
     def elected(frame: Frame) -> Array:
         mask = frame.mask() & chosen
-        warps = mask.reshape(len(mask), -1, min(WARP, program.state.threads))
+        idle = -len(chosen) % WARP  # lanes of a last warp that is not whole
+        warps = np.pad(mask, ((0, 0), (0, idle))).reshape(len(mask), -1, WARP)
         first = np.zeros(warps.shape, np.bool_)
         np.put_along_axis(first, warps.argmax(axis=-1)[..., None], True, axis=-1)
-        return np.asarray((first & warps).reshape(mask.shape))
+        return np.asarray((first & warps).reshape(len(mask), -1)[:, : len(chosen)])
 
     return OfLanes(elected).of
