@@ -104,7 +104,7 @@ class WorkaroundSearch:
         likely, others = tried.pass_configs(wrong.result.pass_configs or {}, _guilty_pass(wrong.result))
         singles = [*likely, *others]
         older, newer = installed_around(wrong.run.toolchain, wrong.run.release, self.settings.requirements)
-        self._try(found, likely)
+        self._try(found, likely, are_likely=True)
         self._try(found, others)
         self._try(found, tried.arguments(wrong.run))
         for releases in (newer, older):
@@ -114,8 +114,11 @@ class WorkaroundSearch:
         found.interrupted = self.stopped()
         return found
 
-    def _try(self, found: Workarounds, wanted: Sequence[KernelChange]) -> None:
-        """Try changes of one kind, in their order, a few at a time; none where smaller ones do."""
+    def _try(self, found: Workarounds, wanted: Sequence[KernelChange], *, are_likely: bool = False) -> None:
+        """Try changes of one kind, in their order, a few at a time; none where smaller ones do.
+
+        What is likely to help is executed once, as usual; others briefly first.
+        """
         if found.found and not self.everything:
             return
         few = 1 if any(change.release for change in wanted) else _FEW
@@ -125,15 +128,15 @@ class WorkaroundSearch:
             some = wanted[begin : begin + few]
             left = plural(len(wanted) - begin, some[0].kind)
             self.watcher.stage(f"{found.kernel.run.case} {found.kernel.run.target}: {left} left to try")
-            new = self._trials(found.kernel, some)
+            new = self._trials(found.kernel, some, briefly=not are_likely)
             found.trials += new
             if found.found and not self.everything:
                 return
 
-    def _trials(self, wrong: WrongKernel, wanted: Sequence[KernelChange]) -> list[Attempt]:
-        """Lower and judge the kernel with each change: briefly, and again as usual where nothing is refuted."""
-        brief = self._judged(wrong, wanted, brief=True)
-        hopeful = [change for change, trial in brief.items() if trial.outcome == MENDS]
+    def _trials(self, wrong: WrongKernel, wanted: Sequence[KernelChange], *, briefly: bool) -> list[Attempt]:
+        """Lower and judge the kernel with each change. briefly: at first, and as usual where nothing is refuted."""
+        brief = self._judged(wrong, wanted, brief=briefly)
+        hopeful = [change for change, trial in brief.items() if briefly and trial.outcome == MENDS]
         sure = self._judged(wrong, hopeful, brief=False) if hopeful else {}
         return [sure.get(change) or brief[change] for change in wanted if change in brief]
 

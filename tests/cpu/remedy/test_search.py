@@ -67,6 +67,23 @@ def test_everything_is_tried_where_that_is_asked_for(searched: Any) -> None:
     assert [trial.change.words for trial in searched(outcomes, everything=True).found] == list(outcomes)
 
 
+def test_what_is_likely_to_help_is_executed_once(monkeypatch: pytest.MonkeyPatch, searched: Any) -> None:
+    asked: list[tuple[int, bool]] = []
+    searched({})
+
+    def judged(self: object, wrong: WrongKernel, wanted: Sequence[KernelChange], *, brief: bool) -> Any:
+        asked.append((len(wanted), brief))
+        return {change: Attempt(change, MENDS) for change in wanted}
+
+    monkeypatch.setattr(WorkaroundSearch, "_judged", judged)
+    search = WorkaroundSearch(Settings(), Policy(), Path(), cast(Any, SimpleNamespace(stage=lambda text: None)))
+    search.search(replace(KERNEL, result=replace(KERNEL.result, pass_configs={"tl.disable_wgmma": "True"})))
+    assert asked == [(1, False)]
+    asked.clear()
+    search.search(KERNEL)
+    assert asked == [(8, True), (8, False)]
+
+
 def test_pairs_are_tried_of_what_changes_the_kernel(searched: Any) -> None:
     some = {"TL_DISABLE_WGMMA=True": WRONG, "TIR_DISABLE_CSE=True": OPEN, "TL_DISABLE_TMA_LOWER=True": FAILS}
     found = searched({**some, "TL_DISABLE_WGMMA=True and TIR_DISABLE_CSE=True": MENDS})
