@@ -53,7 +53,7 @@ class CudaChange:
 class Issue:
     """claim: the finding, of the small kernel where that was checked. text: that its lines are of. script: shows it.
 
-    shown, workarounds, cuda: None where there is none, or nobody looked.
+    shown, workarounds, cuda: None where there is none, or nobody looked. generated: the lines of its CUDA kernel.
     """
 
     reduced: Reduced
@@ -63,6 +63,7 @@ class Issue:
     shown: ShownElement | None = None
     workarounds: Workarounds | None = None
     cuda: CudaChange | None = None
+    generated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class IssueSearch:
         written = script.written(shown.output, shown.element) if shown is not None else bare.script
         found = self._workarounds(WrongKernel(result, snapshot))
         cuda = self._cuda(snapshot, kernel, bare.claim, found)
-        return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda)
+        generated = readable(snapshot.cuda)
+        return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda, generated=generated)
 
     def _shown(self, snapshot: Snapshot) -> tuple[Reproduction, ShownElement | None]:
         """Look for inputs, given by a formula, with which an element is wrong that should be a number.
@@ -164,6 +166,13 @@ def difference(wrong: str, right: str) -> tuple[tuple[str, ...], ...]:
     one, other = (_body(text) for text in (wrong, right))
     hunks = _hunks(one, other, _calls) or _hunks(one, other, str.strip)
     return hunks if sum(map(len, hunks)) <= _MOST_CUDA else ()
+
+
+def readable(cuda: str) -> tuple[str, ...]:
+    """Return what the last kernel does: its lines without declarations, and without the braces around all of them."""
+    lines = cuda.split("__global__")[-1].splitlines()[1:]
+    kept = [line for line in lines if line.strip() in ("{", "}") or (line.strip() and not _DECLARED.match(line))]
+    return tuple(kept[:-1] if kept and kept[-1] == "}" else kept)
 
 
 def _body(cuda: str) -> list[str]:

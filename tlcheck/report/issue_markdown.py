@@ -15,6 +15,7 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
 _COLUMNS, _OF_A_SIDE = 160, 4
+_LEAST_CUDA = 5  # lines of a kernel that are worth showing
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
     "early": "`{}` is read before it is written",
@@ -25,6 +26,7 @@ _TITLES: Mapping[str, str] = {
     "repeated": "values of `{}` are counted several times",
     "incomplete": "terms of `{}` are missing",
     "rounded": "`{}` is rounded to a narrower type",
+    "other-value": "a value of `{}` is computed wrongly",
     "unordered": "{missing} is missing between two accesses to `{}`",
 }
 
@@ -33,7 +35,8 @@ def write(file: TextIO, issue: Issue) -> None:
     """Write the issue. CUDA is left out where it does not fit."""
     above, below = [*_above(issue)], [*_below(issue)]
     room = LONGEST - len(above) - len(below) - 5
-    file.write("\n".join([*above, *_cuda(issue, room), *below]) + "\n")
+    cuda = [*_cuda(issue, room)] or [*_generated(issue, room)]
+    file.write("\n".join([*above, "", *cuda, *below]) + "\n")
 
 
 def _above(issue: Issue) -> Iterator[str]:
@@ -120,7 +123,6 @@ def _what_it_prints(issue: Issue) -> str:
 
 def _cuda(issue: Issue, room: int) -> Iterator[str]:
     """What differs, as many places as fit; long lines are cut."""
-    yield ""
     shown: list[str] = []
     hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
     for hunk in hunks:
@@ -132,10 +134,28 @@ def _cuda(issue: Issue, room: int) -> Iterator[str]:
     release = issue.reduced.result.run.release
     yield f"**CUDA**: {release} (`-`) against {issue.cuda.what} (`+`), which is right{part}:"
     yield "```diff"
-    for line in shown[1:]:
-        yield line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
+    yield from map(_cut, shown[1:])
     yield "```"
     yield ""
+
+
+def _generated(issue: Issue, room: int) -> Iterator[str]:
+    """The CUDA kernel where nothing is to be set against it, as far as it fits."""
+    lines = issue.generated
+    if not lines or room < _LEAST_CUDA:
+        return
+    yield f"**CUDA** of {issue.reduced.result.run.release}, without declarations:"
+    yield "```cuda"
+    fits = len(lines) <= room
+    yield from map(_cut, lines if fits else lines[: room - 1])
+    if not fits:
+        yield f"  // {len(lines) - room + 1} lines more"
+    yield "```"
+    yield ""
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
 
 
 def _short(hunk: Sequence[str]) -> list[str]:

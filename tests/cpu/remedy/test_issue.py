@@ -15,7 +15,7 @@ from tlcheck.cli.main import main
 from tlcheck.cli.reduce import _nothing
 from tlcheck.lower.selection import Variation
 from tlcheck.remedy.changes import PASS_CONFIG, KernelChange
-from tlcheck.remedy.issue import CudaChange, Issue, ShownElement, difference
+from tlcheck.remedy.issue import CudaChange, Issue, ShownElement, difference, readable
 from tlcheck.remedy.reducing import Reduced
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
@@ -95,6 +95,17 @@ def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
     assert "in part" not in markdown(issue())
 
 
+def test_the_cuda_is_shown_where_nothing_is_to_be_set_against_it() -> None:
+    generated = tuple(f"  f{n}();" for n in range(8))
+    alone = replace(issue(), cuda=None, generated=generated)
+    assert "**CUDA** of 0.1.13, without declarations:\n```cuda\n  f0();\n" in markdown(alone)
+    assert "f0" not in markdown(replace(issue(), generated=generated))
+    text = markdown(replace(alone, generated=generated * 9))
+    assert len(text.splitlines()) == LONGEST
+    shown = text.count("();")
+    assert f"  // {len(generated * 9) - shown} lines more" in text
+
+
 def test_the_script_needs_neither_tlcheck_nor_the_jit() -> None:
     text = script().written("O", ELEMENT)
     imported = {a.name.split(".")[0] for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import) for a in n.names}
@@ -134,6 +145,11 @@ def test_cuda_differs_where_other_functions_are_called() -> None:
     assert moved == (("-  a(x + 1);", "+  a(x + 2);"),)
     assert difference("\n".join(f"a{n}();" for n in range(40)), "\n".join(f"b{n}();" for n in range(40))) == ()
     assert difference(wrong, wrong) == ()
+
+
+def test_a_kernel_is_read_without_what_it_declares() -> None:
+    cuda = "__global__ void k(int* a);\n__global__ void k(int* a) {\n  int x;\n  for (;;) {\n    f();\n  }\n}\n"
+    assert readable(cuda) == ("  for (;;) {", "    f();", "  }")
 
 
 def test_lines_become_statements() -> None:
