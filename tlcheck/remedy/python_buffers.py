@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tlcheck.remedy.python_edits import called, drop_name, nodes
+from tlcheck.remedy.python_edits import called, drop_names, nodes
 
 _SETS = ("clear", "fill")
 _PLAIN = {"copy": "rw", "async_copy": "rw", "gemm": "rrw", "wgmma_gemm": "rrw", "if_then_else": "rrr"}
@@ -52,8 +52,7 @@ def _allocated(tree: ast.Module) -> set[str]:
 def without_dangling(tree: ast.Module, allowed: set[str]) -> None:
     """Drop buffers that are never set, or never read, with every statement that mentions them."""
     while found := dangling(tree) - allowed:
-        for name in sorted(found):
-            drop_name(tree, name)
+        drop_names(tree, found)
 
 
 def _settled(uses: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ same order: edit number 3 of a text is the same each time the text is parsed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -60,7 +60,7 @@ def names(tree: ast.Module) -> list[Edit]:
                 if isinstance(target.ctx, ast.Store)
             )
         )
-    return [lambda name=name: drop_name(tree, name) for name in reversed(found)]  # type: ignore[misc]
+    return [lambda name=name: drop_names(tree, {name}) for name in reversed(found)]  # type: ignore[misc]
 
 
 def wrappers(tree: ast.Module) -> list[Edit]:
@@ -221,25 +221,34 @@ def _discard(among: list[_Node], node: _Node) -> None:
     among[:] = [each for each in among if each is not node]
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
-
-
-def drop_name(tree: ast.Module, name: str) -> None:
-    """Drop a parameter, buffer or variable, and every statement that mentions it."""
+def drop_names(tree: ast.Module, names: Collection[str]) -> None:
+    """Drop parameters, buffers and variables, and every statement that mentions one of them."""
     for function in kernels(tree):
         args = function.args
         if not args.defaults:
-            args.args = [a for a in args.args if a.arg != name]
+            args.args = [a for a in args.args if a.arg not in names]
     for block in blocks(tree):
-        block[:] = [s for s in block if not (isinstance(s, _SIMPLE) and _mentions(s, name))]
-        block[:] = [s for s in block if not _head_mentions(s, name)]
+        block[:] = [
+            s for s in block if not (_mentions(s, names) if isinstance(s, _SIMPLE) else _head_mentions(s, names))
+        ]
 
 
-def _head_mentions(stmt: ast.stmt, name: str) -> bool:
-    """Whether a compound statement reads the name before its body."""
+def drop_asserts(tree: ast.Module) -> None:
+    """Drop what builders assert of their parameters: smaller ones are tried, and the kernel is the same without."""
+    inner = kernels(tree)
+    for function in nodes(tree, ast.FunctionDef):
+        if function not in inner:
+            function.body = [s for s in function.body if not isinstance(s, ast.Assert)]
+
+
+def _mentions(node: ast.AST, names: Collection[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+
+
+def _head_mentions(stmt: ast.stmt, names: Collection[str]) -> bool:
+    """Whether a compound statement reads one of the names before its body."""
     head = {ast.For: "iter", ast.If: "test", ast.While: "test"}.get(type(stmt), "")
-    return bool(head) and _mentions(getattr(stmt, head), name)
+    return bool(head) and _mentions(getattr(stmt, head), names)
 
 
 def called(call: ast.Call) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck.remedy.python_buffers import uses_of
-from tlcheck.remedy.python_edits import called, drop_name, kernels, nodes, parents
+from tlcheck.remedy.python_edits import called, kernels, nodes, parents
 
 _HEADS = {ast.For: "iter", ast.If: "test", ast.While: "test"}
 
@@ -35,12 +35,6 @@ def slices(tree: ast.Module, names: Sequence[str]) -> Iterator[frozenset[str]]:
     shown = [name for name in sorted(parameters) if not parameters & set(wanted) and _reaches(found, wanted, name)]
     for also in (*([name] for name in shown), shown):
         yield own - _needed(found, {*wanted, *also})
-
-
-def without_names(tree: ast.Module, names: frozenset[str]) -> None:
-    """Drop names, with every statement that mentions them."""
-    for name in sorted(names):
-        drop_name(tree, name)
 
 
 def _names(tree: ast.Module) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
-from tlcheck.remedy.python_slicing import slices, without_names
+from tlcheck.remedy.python_slicing import slices
 from tlcheck.remedy.reduction_trials import Benches
 
 _WIDTH = 119  # of a line, where a function's parameters fit
@@ -77,6 +77,7 @@ class KernelReduction:
         """Look for a part of the text that shows the finding, by the same pass."""
         tree = ast.parse(text)
         inline(tree)
+        edits.drop_asserts(tree)
         inlined = written(tree)
         for each in self._slices(inlined):
             if each != inlined and is_sound(each) and self._is_whole(each) and self.benches.shows(each):
@@ -150,7 +151,7 @@ class KernelReduction:
         """What the buffers of the finding depend on, alone."""
         for names in slices(ast.parse(text), self.buffers):
             tree = ast.parse(text)
-            without_names(tree, names)
+            edits.drop_names(tree, names)
             without_dangling(tree, self.dangling)
             yield written(tree)
 

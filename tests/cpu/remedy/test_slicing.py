@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from tlcheck.remedy.python_edits import tidy
+from tlcheck.remedy.python_edits import drop_names, tidy
 from tlcheck.remedy.python_macros import inline
-from tlcheck.remedy.python_slicing import slices, without_names
+from tlcheck.remedy.python_slicing import slices
 
 KERNEL = """
 @T.macro
@@ -35,7 +35,7 @@ def builder():
 
 def left(names: frozenset[str]) -> str:
     tree = ast.parse(KERNEL)
-    without_names(tree, names)
+    drop_names(tree, names)
     return ast.unparse(tree)
 
 
