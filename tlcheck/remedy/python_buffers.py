@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from tlcheck.remedy.python_edits import called, drop_names, nodes
 
+SETTING = "w?a"  # uses that set a buffer: written, not known, or added to
 _SETS = ("clear", "fill")
-_PLAIN = {"copy": "rw", "async_copy": "rw", "gemm": "rrw", "wgmma_gemm": "rrw", "if_then_else": "rrr"}
+_PLAIN = {"copy": "rw", "async_copy": "rw", "gemm": "rra", "wgmma_gemm": "rra", "if_then_else": "rrr"}
 _EXEMPT = ("alloc_var", "alloc_barrier", "alloc_cluster_barrier", "alloc_reducer", "alloc_tmem")
 
 
@@ -20,7 +21,7 @@ def dangling(tree: ast.Module) -> set[str]:
     """Return the buffers that a kernel allocates and never sets, or never reads."""
     allocated = _allocated(tree)
     uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(uses_of(stmt)))]
-    is_set, is_read = ({name for name, how in uses if how in (kind, "?")} for kind in "wr")
+    is_set, is_read = ({name for name, how in uses if how in kinds} for kinds in (SETTING, "r?"))
     return allocated - (is_set & is_read)
 
 
@@ -30,7 +31,7 @@ def read_first(tree: ast.Module) -> set[str]:
     for stmt in _in_order(tree):
         for name, how in _settled(list(uses_of(stmt))):
             first.setdefault(name, how)
-    return {name for name in _allocated(tree) if first.get(name) == "r"}
+    return {name for name in _allocated(tree) if first.get(name) in ("r", "a")}
 
 
 def _in_order(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -67,12 +68,13 @@ def _is_allocation(call: ast.Call) -> bool:
 
 
 def uses_of(stmt: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Yield the names that a statement itself mentions, each with `r`, `w`, or `?` for either."""
+    """Yield the names that a statement itself mentions, each with `r`, `w`, `a` (added to) or `?` (any of them)."""
     for field, value in ast.iter_fields(stmt):
         for child in value if isinstance(value, list) else [value]:
             if field in ("target", "targets"):
                 if isinstance(child, ast.Subscript):
-                    yield from ((name, "w") for name in _base(child))
+                    how = "a" if isinstance(stmt, ast.AugAssign) else "w"
+                    yield from ((name, how) for name in _base(child))
                     yield from _of_expression(child.slice, "r")
             elif isinstance(child, ast.expr):
                 yield from _of_expression(child, "r")
@@ -88,7 +90,7 @@ def _of_expression(e: ast.expr, how: str) -> Iterator[tuple[str, str]]:
             yield from _of_expression(index, "r")
         case ast.Call(_, args, keywords):
             for place, arg in enumerate(args):
-                yield from _of_expression(arg, _done_with(called(e), place))
+                yield from _of_expression(arg, _done_with(e, place))
             for keyword in keywords:
                 yield from _of_expression(keyword.value, "?")
         case _:
@@ -97,12 +99,14 @@ def _of_expression(e: ast.expr, how: str) -> Iterator[tuple[str, str]]:
                     yield from _of_expression(child, how)
 
 
-def _done_with(function: str, place: int) -> str:
-    """What a function does with an argument."""
+def _done_with(call: ast.Call, place: int) -> str:
+    """What a function does with an argument. A product adds to what is there, unless it clears that."""
+    function = called(call)
     if function in _SETS or function.startswith("atomic_"):
         return "w" if place == 0 else "r"
     modes = "rw" if function.startswith("reduce_") else _PLAIN.get(function, "")
-    return modes[place] if place < len(modes) else "?"
+    mode = modes[place] if place < len(modes) else "?"
+    return "w" if mode == "a" and any(k.arg == "clear_accum" for k in call.keywords) else mode
 
 
 def _base(e: ast.expr) -> Iterator[str]:

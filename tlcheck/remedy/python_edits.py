@@ -404,7 +404,7 @@ def _is_empty(stmt: ast.stmt) -> bool:
 
 
 def _drop_unread(tree: ast.Module) -> bool:
-    """Drop imports, macros and assignments of names that nobody reads."""
+    """Drop imports, macros and assignments of names that nobody reads, and what sets an element to itself."""
     read = {n.id for n in nodes(tree, ast.Name) if isinstance(n.ctx, ast.Load)}
     changed = False
     for block in blocks(tree):
@@ -423,6 +423,8 @@ def _is_unread(stmt: ast.stmt, read: set[str], top: bool) -> bool:
         return not any((a.asname or a.name).split(".")[0] in read for a in stmt.names)
     if isinstance(stmt, ast.FunctionDef) and any("macro" in ast.unparse(d) for d in stmt.decorator_list):
         return stmt.name not in read
+    if isinstance(stmt, ast.Assign) and ast.unparse(stmt.targets[0]) == ast.unparse(stmt.value):
+        return True
     if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name):
         return stmt.targets[0].id not in read
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tlcheck.remedy.python_buffers import uses_of
+from tlcheck.remedy.python_buffers import SETTING, uses_of
 from tlcheck.remedy.python_edits import called, kernels, nodes, parents
 
 _HEADS = {ast.For: "iter", ast.If: "test", ast.While: "test"}
@@ -75,7 +75,7 @@ def _dependences(tree: ast.Module) -> Iterator[_Dependence]:
         above = parents(function)
         for stmt in nodes(function, ast.stmt):
             uses = [*_calls_macro(stmt, macros)] or [*uses_of(stmt)]
-            sets = {name for name, how in uses if how in ("w", "?")}
+            sets = {name for name, how in uses if how in SETTING}
             sets |= {t.id for t in getattr(stmt, "targets", ()) if isinstance(t, ast.Name)}
             reads = {name for name, how in uses if how in ("r", "?")}
             while (stmt := above.get(stmt)) is not None:  # type: ignore[assignment]

@@ -252,12 +252,20 @@ def written(tree: ast.Module) -> str:
 
 
 def is_sound(text: str) -> bool:
-    """Return whether a text is Python, and reads no name that it does not bind."""
+    """Return whether a text is Python, reads no name that it does not bind, and no part of a buffer that is empty."""
     try:
         compile(text, "kernel.py", "exec")
     except (SyntaxError, ValueError):
         return False
-    return not edits.undefined(ast.parse(text))
+    tree = ast.parse(text)
+    return not edits.undefined(tree) and not any(map(_is_nothing, edits.nodes(tree, ast.Slice)))
+
+
+def _is_nothing(part: ast.Slice) -> bool:
+    match part:
+        case ast.Slice(ast.Constant(int(lower)), ast.Constant(int(upper))):
+            return lower >= upper
+    return False
 
 
 def lines_of(text: str) -> int:

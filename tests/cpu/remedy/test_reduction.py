@@ -216,6 +216,26 @@ def test_a_buffer_that_is_read_first_is_not_set_by_what_comes_later() -> None:
     assert read_first(ast.parse(loop.format("T.copy(A[0], a)\n"))) == set()
 
 
+def test_a_product_adds_to_what_has_to_be_set_before() -> None:
+    product = "c = T.alloc_fragment((8, 8))\n{}T.gemm(A, B, c{})\nT.copy(c, C)"
+    assert read_first(ast.parse(product.format("", ""))) == {"c"}
+    assert read_first(ast.parse(product.format("T.clear(c)\n", ""))) == set()
+    assert read_first(ast.parse(product.format("", ", clear_accum=True"))) == set()
+    assert read_first(ast.parse("c = T.alloc_fragment((8,))\nc[0] += 1\nT.copy(c, C)")) == {"c"}
+
+
+def test_what_is_set_to_itself_is_not_read() -> None:
+    tree = ast.parse("c = T.alloc_fragment((8,))\nT.clear(c)\nc[0] = c[0]")
+    edits.tidy(tree)
+    assert dangling(tree) == {"c"}
+    assert "c[0]" not in ast.unparse(tree)
+
+
+def test_an_empty_part_of_a_buffer_is_no_kernel() -> None:
+    assert is_sound("import T\nT.copy(T[0:16, 16:17])")
+    assert not is_sound("import T\nT.copy(T[0:16, 16:16])")
+
+
 def test_a_smaller_kernel_sets_what_it_reads() -> None:
     text = reduced(Benches(lambda text: "T.copy(a" in text))
     assert "T.copy(A[0" in text
