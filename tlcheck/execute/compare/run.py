@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -19,6 +19,7 @@ from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.missed import said_of, without_own
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import cancels, coarser, finer, rounds
 from tlcheck.execute.compare.specials import asks, differences
@@ -194,7 +195,7 @@ class _Judge:
             outputs = self._with_special_numbers(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
-        whose = attributed(watching.watches, authors)
+        whose = without_own(attributed(watching.watches, authors), self._levels.lowered, self._levels.diverged)
         outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
         report = self._report(tuple(outputs), source.spent, lowered.spent + early_spent)
         lawful = tuple(sorted(lowered.looked_at)) if watching.watches and stop is None else ()
@@ -205,7 +206,7 @@ class _Judge:
         same = all(self._writes_the_same(name, source, lowered) for name in self._levels.outputs)
         report = replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
         report = replace(report, same_elements=same)
-        return replace(report, faults=self._faults(outputs, whose.contested, authors, draw))
+        return replace(report, faults=self._faults(outputs, whose.contested, whose.ordered.values(), authors, draw))
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
         """The report where the lowered kernel stops: for a fault of the source, or else illegally."""
@@ -242,11 +243,7 @@ class _Judge:
 
     def _missed(self, illegal: Illegal) -> Reason:
         """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
-        missed = self._levels.diverged
-        if missed is None or not is_of_barrier(illegal):
-            return UNSAID
-        where = f" (line {missed.line})" if missed.line else ""
-        return Reason(reasons.SOURCE_STOPS, f"the author's: as written, {missed}{where}")
+        return said_of(self._levels.diverged) if is_of_barrier(illegal) else UNSAID
 
     def _barrier(self, reason: Reason) -> Fault | None:
         """The barrier that threads of the source miss."""
@@ -258,10 +255,11 @@ class _Judge:
         self,
         outputs: Sequence[OutputOutcome],
         contested: Sequence[tuple[Race, Contest]],
+        ordered: Collection[Reason],
         authors: Callable[[], Sequence[Author]],
         draw: inputs.Draw,
     ) -> tuple[Fault, ...]:
-        """The faults of the source that this execution shows."""
+        """The faults of the source that this execution shows. ordered: why the order of buffers is not known."""
         races = [(race.parameter or race.buffer, contest) for race, contest in contested]
         open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
         told = {contest.words(name) for name, contest in races}
@@ -271,11 +269,11 @@ class _Judge:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
-        found = [*early, *self._unset(outputs, draw), *self._warnings(draw)]
+        found = [*early, *self._unset(outputs, draw), *self._warnings(draw, ordered)]
         return merged([fault for fault in found if fault is not None])
 
-    def _warnings(self, draw: inputs.Draw) -> Iterator[Fault]:
-        """What the author may not have meant."""
+    def _warnings(self, draw: inputs.Draw, open_: Collection[Reason]) -> Iterator[Fault]:
+        """What the author may not have meant. open_: why orders are not known."""
         if self._levels.checkpoint != LOWERED:
             return
         levels, given = self._levels, self._levels.request.is_own
@@ -285,9 +283,11 @@ class _Judge:
                 levels.plainly().source_invocation(draw).run(leaving)
                 yield from exits_of(levels.source, leaving.found, levels.sizes, given)
         yield from idle_waits_of(levels.source)
-        missed = None if levels.diverged is None else self._barrier(UNSAID)
-        if missed is not None and not missed.open:
-            yield replace(missed, warning=REPAIRED)
+        missed = None if levels.diverged is None else self._barrier(said_of(levels.diverged))
+        if missed is not None and missed.reasons.intersection(open_):
+            yield missed
+        elif missed is not None and not missed.open:
+            yield replace(missed, reasons=frozenset(), warning=REPAIRED)
         if given or not levels.sizes:
             with suppress(Stopped):
                 yield from unwritten_of(levels.source, levels.sizes)

@@ -10,7 +10,8 @@ from tlcheck.snapshot.ir import Stmt
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 RACING = "in the source"
-AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
+A_BARRIER = "a barrier"  # what may be missing, besides what waits
+AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects
@@ -369,7 +369,7 @@ class Watch(HappensBefore):
             Access(event.kind, event.proxy, self.machine.worlds[world].block, thread, event.origin)
             for event, (world, thread, _) in ((first, one), (second, other))
         )
-        barrier = "a barrier" if before.block == after.block else "a barrier of the cluster"
+        barrier = A_BARRIER if before.block == after.block else "a barrier of the cluster"
         missing = missing or (_COPY if first.proxy == "async" else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)

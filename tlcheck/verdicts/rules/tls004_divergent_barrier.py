@@ -2,8 +2,8 @@
 
 `T.sync_threads()` stands in a branch that some threads of the block do not take. The others wait for them, or meet them
 at another barrier: a GPU hangs, or orders the wrong statements (CUDA C++ Programming Guide, "Synchronization
-Functions"). Where TileLang makes a named barrier of it that counts only the threads of the branch, the kernel is right,
-and this is a warning.
+Functions"). TileLang may make a named barrier of it that counts only the threads of the branch. If accesses of the
+other threads do not need it, the kernel is right, and this is a warning.
 
 The witness names the barrier and how many threads come.
 

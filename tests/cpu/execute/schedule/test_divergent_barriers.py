@@ -91,3 +91,29 @@ def test_a_count_over_threads_of_both_sides_is_not_modelled() -> None:
     found = _of_both_sides(lambda first: replace(call("syncthreads_count", number(1)).value, dtype="int32"))
     assert found.illegal is None
     assert found.outputs[0].reason == "syncthreads_count by threads that do not move together"
+
+
+def _repaired() -> Execution:
+    """Threads below 32 write to a tile, and a barrier of the author's follows in their branch; then all read it."""
+    kernel = Kernel(threads=THREADS)
+    out, tile = kernel.tensor("B", "int32", (THREADS,)), kernel.tile("s", "int32", (THREADS,), "shared")
+
+    def body(barrier: Stmt) -> list[Stmt]:
+        stores = [Store(tile, (add(kernel.tx, half),), add(kernel.tx, half)) for half in (0, 32)]
+        branch = If(Expr("lt", "bool", (kernel.tx, number(32))), Seq((*stores, barrier)), None)
+        other = Expr("sub", "int32", (number(THREADS - 1), kernel.tx))
+        return [branch, Store(out, (kernel.tx,), load(tile, other))]
+
+    return execute(
+        kernel.snapshot(body(BARRIER), body(call("tvm_storage_sync", text("shared"), number(3), number(32))))
+    )
+
+
+def test_a_race_around_a_barrier_that_the_author_put_in_a_branch_is_the_authors() -> None:
+    """TileLang makes a barrier of 32 threads of it: 64 threads read what these have written."""
+    found = _repaired()
+    assert found.races == ()
+    (fault,) = found.faults
+    assert (fault.problem, fault.open, fault.warning) == ("source-barrier", "", "")
+    assert fault.reasons == {found.ordered["s"]}
+    assert found.ordered["s"].startswith("the author's: as written, deadlock: waits at barrier 0 for 64 threads")

@@ -1,0 +1,54 @@
+"""Barriers of the source that some threads of the block miss: what TileLang makes of them, and what they leave open.
+
+TileLang makes a barrier of one in a branch for which only the threads of the branch wait, and puts none of its own
+beside it. Accesses that race around it are the author's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tlcheck import reasons
+from tlcheck.execute.observe.authors import Attributed
+from tlcheck.execute.observe.races import A_BARRIER, Race
+from tlcheck.execute.reasons import Illegal
+from tlcheck.reasons import UNSAID, Reason
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.ir import Evaluate, Function, Stmt
+from tlcheck.snapshot.walk import statements
+
+_BARRIERS = ("tvm_storage_sync", "sync_threads_partial", "sync_threads")
+
+
+def said_of(missed: Illegal | None) -> Reason:
+    """That threads of the source miss a barrier, as a reason; empty where none do."""
+    if missed is None:
+        return UNSAID
+    where = f" (line {missed.line})" if missed.line else ""
+    return Reason(reasons.SOURCE_STOPS, f"the author's: as written, {missed}{where}")
+
+
+def without_own(whose: Attributed, lowered: Function, missed: Illegal | None) -> Attributed:
+    """The races without those between which such a barrier stands: nothing is known of the order there."""
+    if missed is None:
+        return whose
+    own = [race for race in whose.races if race.missing == A_BARRIER and _has_part_between(lowered, race)]
+    ordered = {**whose.ordered, **{race.parameter or race.buffer: said_of(missed) for race in own}}
+    return replace(whose, ordered=ordered, races=tuple([race for race in whose.races if race not in own]))
+
+
+def _has_part_between(lowered: Function, race: Race) -> bool:
+    """Whether a barrier of some threads of the block stands between two accesses, or before the next iteration's."""
+    places = {id(stmt): place for place, stmt in enumerate(statements(lowered.body))}
+    first, second = (places.get(id(access.origin.stmt), -1) for access in (race.first, race.second))
+    parts = [places[id(stmt)] for stmt in statements(lowered.body) if _is_of_some(stmt)]
+    if first < second:
+        return any(first < part < second for part in parts)
+    return any(part > first or part < second for part in parts)
+
+
+def _is_of_some(stmt: Stmt) -> bool:
+    """Whether a statement is a barrier that says how many threads it counts."""
+    if not isinstance(stmt, Evaluate) or name_of_call(stmt.value) not in _BARRIERS:
+        return False
+    return sum(argument.op == "int" for argument in stmt.value.args) == 2
