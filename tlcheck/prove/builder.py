@@ -222,7 +222,8 @@ class _Frame:
         scope = load.buffer.scope
         if layout is not None and layout.thread is not None:
             shape = [self.algebra.poly(s) for s in load.buffer.shape]
-            offset = flatten(indices, row_major(shape, self.algebra), self.algebra)
+            # an address in registers, as of a vector's first one, is flat already
+            offset = flatten(indices, row_major(shape, self.algebra), self.algebra) if shape else indices[0]
             if self.b.logical:
                 return Leaf(load.root, scope, offset)
             table = memory.table(load.root)
