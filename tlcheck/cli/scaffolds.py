@@ -47,7 +47,7 @@ RULE = '''"""{id}: {title}
 
 Fill in what tlcheck looks at.
 
-## Why is this bad
+## Why is this bad?
 
 Fill in what goes wrong on a GPU. The witness names block and thread.
 
@@ -59,7 +59,7 @@ fill_in()
 
 ## Use instead
 
-What to do: `tlcheck fix CASE` looks for a workaround.
+`tlcheck fix CASE` looks for a workaround.
 """
 
 PROBLEM = "{problem}"

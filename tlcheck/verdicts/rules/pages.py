@@ -47,7 +47,8 @@ def index(of: list[RulePage]) -> str:
     rows = "".join(f"| [{page.id}]({page.id}.md) | `{page.name}` | {page.title} |\n" for page in of)
     return (
         "# Rules\n\n"
-        "One page for each, the same as `tlcheck explain ID` shows. Made by `make docs` from the rules' files.\n\n"
+        "For people who see a rule's id in a report. Each page is what `tlcheck explain ID` shows. "
+        "`make docs` writes it from the rule's file.\n\n"
         f"| id | name | what is wrong |\n|---|---|---|\n{rows}"
     )
 

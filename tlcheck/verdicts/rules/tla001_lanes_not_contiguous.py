@@ -1,12 +1,18 @@
-"""TLA001: The lanes of a vector atomic are not contiguous in the destination's memory
+"""TLA001: the lanes of a vector atomic are not contiguous in the destination's memory
 
-`AtomicAddx2` and `AtomicAddx4` add 2 or 4 values to as many consecutive elements of memory. Where the destination has
-an annotated layout, or where its index does not depend on the vectorized variable, the elements that are meant lie
-elsewhere: all lanes but the first are added to elements that belong to others, and the intended ones are never
-updated.
+## What it does
 
-The witness names one lane, the element that it was meant for with its offset in memory, and the offset that it is
-added to.
+`AtomicAddx2` and `AtomicAddx4` add 2 or 4 values to consecutive elements of memory. This rule finds one whose
+intended elements are not consecutive, because the destination has an annotated layout, or because its index does not
+depend on the vectorized variable.
+
+## Why is this bad?
+
+All lanes but the first are added to elements that belong to others. The intended elements are never updated.
+
+The witness names one lane, its intended element and offset, and the offset that it is added to.
+
+## Example
 
 Bad in 0.1.7 (sm_90): two neighbours of a row are 32 elements apart in `D`.
 
@@ -25,10 +31,12 @@ def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), D: 
         T.atomic_add(D, c)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; every element has an atomic of its own.
 
-What to do: use a release that has it right, or annotate a layout whose innermost physical dimension is the one that
-the source's registers run along.
+Use a release that gets it right, or annotate a layout whose innermost physical dimension is the one along which the
+source's registers run.
 """
 
 from __future__ import annotations

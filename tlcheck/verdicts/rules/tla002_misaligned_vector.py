@@ -1,8 +1,19 @@
-"""TLA002: A vector atomic is not aligned to its width
+"""TLA002: a vector atomic is not aligned to its width
 
-An atomic of N lanes needs an address that is a multiple of N elements. On the device a misaligned one ends the kernel
-with "misaligned address", or is split silently. Where the device library makes scalars or pairs of it (float32 before
-sm_90, four lanes of 16 bits before sm_90) only what these need counts.
+## What it does
+
+An atomic of N lanes needs an address that is a multiple of N elements. This rule finds one with another address.
+
+If the device library splits the atomic into scalars or pairs (before sm_90: float32, and four 16-bit lanes), only
+their alignment counts.
+
+## Why is this bad?
+
+A misaligned atomic ends the kernel with "misaligned address", or is split silently.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.15 (sm_90): every address is a multiple of 4, plus 1.
 
@@ -14,7 +25,12 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((516,), "float32")):
         T.atomic_addx4(B[tx * 4 + 1], A[tx * 4])
 ```
 
-Good in 0.1.15 (sm_90):
+TileLang's own vectors can break the rule too: half of those that 0.1.7 makes of TLA001's kernel start at an odd
+element.
+
+## Use instead
+
+Good in 0.1.15 (sm_90): the tile starts at a multiple of the vector's width.
 
 ```python
 @T.prim_func
@@ -24,10 +40,7 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((516,), "float32")):
         T.atomic_addx4(B[tx * 4 + 4], A[tx * 4])
 ```
 
-TileLang's own vectors can break it too: half of those that 0.1.7 makes of the kernel of TLA001 start at an odd
-element.
-
-What to do: start the tile at a multiple of the vector's width, or pad the row pitch to one.
+If rows have an odd pitch, pad it to a multiple of the width.
 """
 
 from __future__ import annotations

@@ -1,7 +1,17 @@
-"""TLA003: A value is added to an element that belongs to another
+"""TLA003: a value is added to an element that belongs to another
 
-Each element gets as many additions as intended, but of values that were meant for others: the layouts of source and
-destination disagree. The numbers come out permuted, with the right sum.
+## What it does
+
+Each element gets as many additions as intended, but of values that were meant for other elements: the layouts of
+source and destination disagree.
+
+## Why is this bad?
+
+The numbers come out permuted, with the right sum.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.7 (sm_90): four neighbours in the memory of `s` are every other element of a row, and are added to four
 neighbours of `B`.
@@ -16,10 +26,12 @@ def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         T.atomic_add(B, s)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel.
 
-What to do: use a release that has it right; copying the source into a fragment or shared tile without a layout of its
-own first often avoids it.
+Use a release that gets it right. Copying the source into a fragment, or into a shared tile without a layout of its
+own, often avoids the bug.
 """
 
 from __future__ import annotations

@@ -1,9 +1,22 @@
-"""TLA004: The device has no such vector atomic
+"""TLA004: the device has no such vector atomic
 
-Vector atomics exist for float32 (2 and 4 lanes) on sm_90 and later, in global memory only, and for float16 and
-bfloat16 (2 lanes, and from 0.1.12 on 4). Before sm_90 TileLang's device library makes scalar atomics of float32
-vectors, from 0.1.7 on. From 0.1.7.post3 to 0.1.11 it adds 4 lanes of 16 bits as if they were float32. A vector atomic
-that is given one value instead of one for each lane has no meaning either.
+## What it does
+
+This rule finds a vector atomic that the arch or the device library does not have:
+
+- float32 has 2 and 4 lanes, on sm_90 and later, in global memory only. Before sm_90 the device library splits such an
+  atomic into scalars, from 0.1.7 on.
+- float16 and bfloat16 have 2 lanes, and from 0.1.12 on 4. From 0.1.7.post3 to 0.1.11 the library adds 4 lanes as if
+  they were float32.
+- A vector atomic with one value instead of one for each lane has no meaning.
+
+## Why is this bad?
+
+The kernel stops, or adds other numbers.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.14 (sm_90): an instruction for global memory with an address in shared memory.
 
@@ -18,10 +31,11 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
         T.copy(s, B)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; atomics on shared float32 stay scalar.
 
-What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not
-vectorized.
+Use a release that gets it right, or write the loop over threads by hand, so that it is not vectorized.
 """
 
 from __future__ import annotations

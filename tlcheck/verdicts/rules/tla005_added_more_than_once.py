@@ -1,9 +1,19 @@
-"""TLA005: An element is added more often than intended
+"""TLA005: an element is added more often than intended
 
-Some additions happen twice or more: registers that several threads replicate are added by each of them, a tail runs
-into the next row, an atomic's result is substituted where it is used, or a loop was duplicated.
+## What it does
 
-Bad in 0.1.7 (sm_90): 64 elements on 128 threads; each is held, and added, by two of them.
+Some additions happen twice or more. Causes: each of several threads adds a register that they all hold; a tail runs
+into the next row; an atomic is repeated at each use of its result; a loop is duplicated.
+
+## Why is this bad?
+
+The sums are too large.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
+
+Bad in 0.1.7 (sm_90): 64 elements on 128 threads; two threads hold, and add, each of them.
 
 ```python
 @T.prim_func
@@ -14,10 +24,12 @@ def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
         T.atomic_add(B, f)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; one of the two threads adds.
 
-What to do: use a release that has it right; a tile of at least as many elements as threads is not replicated, nor is
-one in shared memory.
+Use a release that gets it right. A tile in shared memory, or one with at least as many elements as threads, is not
+replicated.
 """
 
 from __future__ import annotations

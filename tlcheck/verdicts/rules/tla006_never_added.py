@@ -1,7 +1,17 @@
-"""TLA006: An element is never added
+"""TLA006: an element is never added
 
-Some of the intended additions are made by nobody: a loop was cut short, lanes were dropped with a cast, or the atomic
-is gone.
+## What it does
+
+No thread makes some of the intended additions: a loop was cut short, lanes were dropped with a cast, or the atomic is
+gone.
+
+## Why is this bad?
+
+The sums are too small.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.7 (sm_90): the loop is shortened for vectors, but scalars are emitted; one of two elements is dropped.
 
@@ -19,9 +29,11 @@ def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: 
         T.atomic_add(C, c)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel.
 
-What to do: use a release that has it right; here, casting into a fragment of the destination's type first avoids it.
+Use a release that gets it right. Here, casting into a fragment of the destination's type first avoids the bug.
 """
 
 from __future__ import annotations

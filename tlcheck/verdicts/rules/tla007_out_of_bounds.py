@@ -1,7 +1,17 @@
-"""TLA007: A lane writes outside the destination
+"""TLA007: a lane writes outside the destination
 
-A lane's address lies before or behind the destination's memory: a tail without its guard, a vector wider than what is
-left, or a layout whose image is larger than the buffer.
+## What it does
+
+The address of a lane lies before or behind the destination's memory: a tail without its guard, a vector wider than
+the rest of the buffer, or a layout whose image is larger than the buffer.
+
+## Why is this bad?
+
+The atomic changes other memory, or the device stops the kernel.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements behind it. TileLang guards the first
 lane.
@@ -14,7 +24,9 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((510,), "float32")):
         T.atomic_addx4(B[tx * 4], A[tx * 4])
 ```
 
-Good in 0.1.15 (sm_90): one by one, where each lane has a guard of its own.
+## Use instead
+
+Good in 0.1.15 (sm_90): element by element; each lane has a guard of its own.
 
 ```python
 @T.prim_func
@@ -24,7 +36,7 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((510,), "float32")):
             T.atomic_add(B[i], A[i])
 ```
 
-What to do: pad the buffer to whole vectors and tiles, or use a release that has it right.
+Or pad the buffer to whole vectors and tiles, or use a release that gets it right.
 """
 
 from __future__ import annotations

@@ -1,9 +1,18 @@
-"""TLA008: The atomic goes to other memory than the kernel says
+"""TLA008: the atomic goes to other memory than the kernel says
 
-A pass replaced the destination by a copy in registers or shared memory: the atomic updates the copy, and the memory
-that the kernel names is never updated.
+## What it does
 
-Bad in 0.1.13 (sm_90): two elements of `B` are read into registers, the sums are made there and forgotten.
+A pass replaced the destination by a copy in registers or shared memory. The atomic updates the copy.
+
+## Why is this bad?
+
+The memory that the kernel names is never updated.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
+
+Bad in 0.1.13 (sm_90): two elements of `B` are read into registers; the sums are made there and lost.
 
 ```python
 @T.prim_func
@@ -15,9 +24,11 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "bfloat16")):
             T.atomic_add(B[i], T.cast(f[i], "bfloat16"))
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel.
 
-What to do: use a release that has it right; casting into a fragment of the destination's type first avoids it.
+Use a release that gets it right. Casting into a fragment of the destination's type first avoids the bug.
 """
 
 from __future__ import annotations

@@ -1,7 +1,16 @@
-"""TLA009: The addition is no longer atomic
+"""TLA009: the addition is no longer atomic
 
-The destination is updated by a plain store where the kernel asks for an atomic: additions of other threads or blocks
-in between are lost.
+## What it does
+
+The kernel asks for an atomic, and the lowered code updates the destination by a plain store.
+
+## Why is this bad?
+
+Additions by other threads or blocks between the load and the store are lost.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.7 (sm_90): a tile of one element becomes `B[0] = f[0]`, from 0.1.6.post2 to 0.1.7.post3.
 
@@ -14,9 +23,11 @@ def main(A: T.Tensor((1,), "float32"), B: T.Tensor((1,), "float32")):
         T.atomic_add(B, f)
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel.
 
-What to do: use a release that has it right; before that, add single elements by a loop over threads.
+Use a release that gets it right, or add single elements by a loop over threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,17 @@
-"""TLA010: The memory order is lost on the way
+"""TLA010: the memory order is lost on the way
 
-The kernel asks for an order (acquire, release, acq_rel, seq_cst) and the instruction is a relaxed one: what other
-threads may see before or after the addition is no longer what the kernel relies on.
+## What it does
+
+The kernel asks for a memory order (acquire, release, acq_rel, seq_cst), and the instruction is a relaxed one.
+
+## Why is this bad?
+
+Other threads may see accesses around the addition in an order that the kernel does not expect. It weighs `hazard`: no
+value that was executed was wrong.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.12 (sm_90): the scalar form carries the order, the vector form made of it does not.
 
@@ -14,9 +24,11 @@ def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
         T.atomic_add(B, f, memory_order="acq_rel")
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; the vector form carries the order.
 
-What to do: use a release that has it right; where a loop is not vectorized, the order is kept.
+Use a release that gets it right. A loop that is not vectorized keeps the order.
 """
 
 from __future__ import annotations

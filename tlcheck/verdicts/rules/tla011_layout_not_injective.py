@@ -1,7 +1,17 @@
-"""TLA011: The destination's layout puts two elements in one place
+"""TLA011: the destination's layout puts two elements in one place
 
-An annotated layout has to be injective: where it maps two logical elements to one physical offset, their sums are
-mixed, and no lowering can be right. TileLang does not check this, in any release.
+## What it does
+
+This rule finds an annotated layout that is not injective: it maps two logical elements to one physical offset.
+TileLang checks this in no release.
+
+## Why is this bad?
+
+The sums of the two elements are mixed, and no lowering can be right.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.15 (sm_90): `j % 4` instead of `j % 8`.
 
@@ -15,7 +25,9 @@ def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         T.atomic_add(B, f)
 ```
 
-Good in 0.1.15 (sm_90):
+## Use instead
+
+Good in 0.1.15 (sm_90): an injective layout.
 
 ```python
 @T.prim_func
@@ -26,8 +38,6 @@ def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         T.copy(A, f)
         T.atomic_add(B, f)
 ```
-
-What to do: correct the layout.
 """
 
 from __future__ import annotations

@@ -1,8 +1,16 @@
-"""TLA012: The atomic does another operation than the kernel says
+"""TLA012: the atomic does another operation than the kernel says
 
-An addition has become a maximum, or the like: the destination ends up with another kind of result.
+## What it does
 
-No released wheel is known to do this; a new pass could.
+An addition has become a maximum, or the like. No released wheel is known to do this; a new pass could.
+
+## Why is this bad?
+
+The destination gets another kind of result.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.15 (sm_90), changed by hand: at the last checkpoint the atomic takes the maximum.
 
@@ -14,9 +22,11 @@ def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
             T.atomic_add(B[i], A[i])
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel as it is lowered.
 
-What to do: use a release that has it right.
+Use a release that gets it right.
 """
 
 from __future__ import annotations

@@ -1,8 +1,17 @@
-"""TLA013: The device library does not compile
+"""TLA013: the device library does not compile
 
-The lowered code calls TileLang's device library with types, or with a memory order, that the library's headers do not
-take: nvcc refuses the kernel, or ptxas refuses the instruction that the header asks for. What each release's library
-takes was measured with nvcc, see docs/device-library.md.
+## What it does
+
+The lowered code calls TileLang's device library with types, or with a memory order, that its headers do not accept.
+docs/device-library.md says how each release was measured with nvcc.
+
+## Why is this bad?
+
+nvcc refuses the kernel, or ptxas refuses the header's instruction.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.8 (sm_90): pairs of 16-bit values are passed by value, and the library of that release takes pointers only.
 
@@ -14,10 +23,12 @@ def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
             T.atomic_add(B[i], A[i])
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; the library takes values too.
 
-What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not
-vectorized, or copy the values into a fragment of the destination's type first.
+Use a release that gets it right. Or write the loop over threads by hand, so that it is not vectorized, or copy the
+values into a fragment of the destination's type first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,18 @@
-"""TLA014: The device library adds another value
+"""TLA014: the device library adds another value
 
-The call is the right one for the kernel, and the library takes the bits of its values for those of another type: two
-float32 for two float16, the low 16 bits of a float32, a bfloat16 for a float16. The kernel runs, and is wrong.
-What each release's library does was measured by compiling each call and executing its PTX: docs/device-library.md.
+## What it does
+
+The call fits the kernel, but the library takes the bits of its values for another type: two float32 for two float16,
+the low 16 bits of a float32, a bfloat16 for a float16. docs/device-library.md says how each release was measured by
+executing its PTX.
+
+## Why is this bad?
+
+The kernel runs and adds wrong numbers.
+
+The witness names one such addition: block, thread, lane and element.
+
+## Example
 
 Bad in 0.1.9 (sm_90): the values are float32 and the destination is float16; nothing converts the pair.
 
@@ -16,10 +26,12 @@ def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float16")):
             T.atomic_add(B[i], f[i])
 ```
 
+## Use instead
+
 Good in 0.1.15 (sm_90): the same kernel; the library rounds both values.
 
-What to do: use a release that has it right; before that, copy the values into a fragment of the destination's type
-first. `T.cast` in the call is not enough: the destination may be redirected then (TLA008).
+Use a release that gets it right, or copy the values into a fragment of the destination's type first. `T.cast` in the
+call is not enough: the destination may then be redirected (TLA008).
 """
 
 from __future__ import annotations

@@ -1,14 +1,32 @@
-"""TLO001: an output is not what is written
+"""TLO001: an output does not have the source's value
 
-tlcheck executed the kernel twice on the CPU with the same inputs: the source, and the lowered kernel as the GPU would
-run it. An element of an output differs by more than rounding. Both runs compute in float64. A difference that a small
-change of every input also makes does not count.
+## What it does
 
-The witness names the element, what it should be, what it is, and the inputs.
+tlcheck executes the kernel twice on the CPU with the same inputs: the source, and the lowered kernel as the GPU would
+run it. Both compute in float64. This rule finds an element of an output that differs by more than rounding. A
+difference that a small change of every input also makes does not count.
 
-What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; `tlcheck
-bisect --passes` finds the pass; `tlcheck run` compares the kernel with a reference on a GPU. `--seed S --block X,Y,Z`
-executes only what the witness names.
+## Why is this bad?
+
+The kernel does not compute what is written.
+
+The witness names the element, both values, and the inputs. `--seed S --block X,Y,Z` executes only these.
+
+## Example
+
+`T.cumsum` down the columns confuses rows and columns of a tile that is not square, in releases up to 0.1.10.
+
+```python
+s = T.alloc_shared((64, 32), "float32")
+T.copy(A, s)
+T.cumsum(s, dim=0)
+T.copy(s, B)
+```
+
+## Use instead
+
+`tlcheck fix CASE` looks for a pass configuration, an argument or a release with which the kernel is right. `tlcheck
+bisect CASE --passes` finds the pass. `tlcheck run` compares the kernel with a reference on a GPU.
 """
 
 PROBLEM = "differs"

@@ -1,18 +1,34 @@
 """TLO002: an output depends on memory that is not there yet
 
-An output depends on memory that was read too early. tlcheck marks memory of the lowered kernel as poison:
+## What it does
+
+tlcheck marks memory of the lowered kernel as poison:
 
 - until something writes it;
 - the target of an asynchronous copy, from its start until somebody waits for it;
 - an accumulator of wgmma, until its group is waited for.
 
-Poison passes through arithmetic, and has reached an output. On a GPU the kernel may still give the right numbers, most
-of the time.
+Poison passes through arithmetic. This rule finds an output that it has reached.
 
-The witness names the element of the output, and which memory was read too early.
+## Why is this bad?
 
-What to do: `tlcheck fix CASE` looks for a pass configuration, an argument or a release that has it right; with fewer
-stages (`num_stages`) there is less to wait for.
+The output depends on timing, or on old contents of memory. On a GPU the numbers may be right most of the time.
+
+The witness names the element of the output, and the memory that was read too early.
+
+## Example
+
+In the TIR: nothing waits for the copy before `s` is read.
+
+```python
+T.ptx_cp_async(s[tx * 4], A[tx * 4], 16)
+B[tx] = s[tx]
+```
+
+## Use instead
+
+`tlcheck fix CASE` looks for a pass configuration, an argument or a release with which the kernel is right. A pipeline
+with fewer stages (`num_stages`) has fewer copies to wait for.
 """
 
 PROBLEM = "poison"

@@ -1,16 +1,23 @@
 """TLS001: the source races with itself
 
-Two accesses of the source touch one element, at least one of them changes it, and nothing orders them: iterations of
-one T.Parallel, threads of code for threads, blocks of the grid, or an asynchronous copy that nobody waits for. The
-result depends on which of them is first, whatever TileLang does. TileLang inserts barriers between statements that
-share memory of a block, unless `TL_DISABLE_THREAD_STORAGE_SYNC` is set. It inserts none inside one statement, none in
-global memory, and nothing orders blocks.
+## What it does
 
-The witness names both accesses and the element. Threads that write the value that is there already do not race, nor
-does a thread that reads what it has written itself. A race whose accesses depend on numbers that tlcheck drew is
-undecided: declare `inputs` in the case.
+Two accesses of the source touch one element, at least one of them changes it, and nothing orders them. They may
+belong to iterations of one T.Parallel, threads of code for threads, blocks of the grid, or an asynchronous copy that
+nobody waits for.
 
-Bad: thread `tx` reads what thread `tx + 1` overwrites.
+TileLang inserts barriers between statements that share memory of a block, unless `TL_DISABLE_THREAD_STORAGE_SYNC` is
+set. It inserts none inside one statement and none in global memory. Nothing orders blocks.
+
+## Why is this bad?
+
+The result depends on which access comes first, whatever TileLang does.
+
+The witness names both accesses and the element.
+
+## Example
+
+Thread `tx` reads an element that thread `tx + 1` overwrites.
 
 ```python
 @T.prim_func
@@ -22,8 +29,15 @@ def main(x: T.Tensor((4096,), "float32")):
             x[i] = x[i + 1]
 ```
 
-What to do: write to another tensor, use `T.atomic_add` where several threads or blocks add to one element, put
-`T.sync_threads()` between the two statements, or split the kernel where blocks read what others write.
+## Use instead
+
+Write to another tensor. Use `T.atomic_add` if several threads or blocks add to one element. Put `T.sync_threads()`
+between the two statements. Split the kernel if blocks read what others write.
+
+## Limits
+
+Threads that write the value that is there already do not race, nor does a thread that reads its own write. If random
+inputs decide whether two accesses meet, the race is undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-race"

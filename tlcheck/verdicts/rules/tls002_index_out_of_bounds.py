@@ -1,12 +1,18 @@
 """TLS002: an index of the source is out of bounds
 
-The source reads or writes an element of shared memory, registers or a fragment that its buffer does not have. TileLang
-guards accesses to global tensors and no others: the access touches another buffer, or nothing that exists.
+## What it does
 
-The witness names the element, the shape of the buffer, and the thread or iteration. An index that depends on numbers
-that tlcheck drew is undecided: declare `inputs` in the case.
+The source reads or writes an element of shared memory, registers or a fragment that its buffer does not have.
 
-Bad: the last thread reads `s[128]`.
+## Why is this bad?
+
+TileLang guards only accesses to global tensors. This access touches another buffer, or memory that does not exist.
+
+The witness names the element, the shape of the buffer, and the thread or iteration.
+
+## Example
+
+The last thread reads `s[128]`.
 
 ```python
 @T.prim_func
@@ -18,7 +24,13 @@ def main(x: T.Tensor((4096,), "float32"), y: T.Tensor((4096,), "float32")):
         y[bx * 128 + tx] = s[tx + 1] - s[tx]
 ```
 
-What to do: guard the index, or make the buffer larger.
+## Use instead
+
+Guard the index, or make the buffer larger.
+
+## Limits
+
+An index that depends on random inputs is undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-bounds"

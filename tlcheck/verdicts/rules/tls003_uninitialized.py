@@ -1,13 +1,19 @@
 """TLS003: the source reads memory that nothing has set
 
-Registers, fragments and shared memory hold no zeros when a block begins. The source reads an element before anything
-has set it, and elements of an output depend on it.
+## What it does
 
-The witness names the first read. An output that no statement writes, and the contents of tensors that the caller
-passes, are not meant. A shuffle that reads a lane that takes no part has no value either (PTX, `shfl.sync`). Where
-numbers that tlcheck drew decide what is set or read, it is undecided: declare `inputs` in the case.
+The source reads an element of registers, a fragment or shared memory before anything has set it, and elements of an
+output depend on it.
 
-Bad: `T.gemm` adds to `C_local`, which nothing has set.
+## Why is this bad?
+
+This memory holds anything when a block begins, not zeros.
+
+The witness names the first read.
+
+## Example
+
+`T.gemm` adds to `C_local`, which nothing has set.
 
 ```python
 C_local = T.alloc_fragment((64, 64), "float32")
@@ -17,7 +23,15 @@ for k in T.Pipelined(4, num_stages=2):
     T.gemm(A_shared, B_shared, C_local)
 ```
 
-What to do: `T.clear` or `T.fill` the buffer before the first read, or set `clear_accum=True` in the first `T.gemm`.
+## Use instead
+
+`T.clear` or `T.fill` the buffer before the first read, or set `clear_accum=True` in the first `T.gemm`.
+
+## Limits
+
+A shuffle from a lane that takes no part has no value either (PTX, `shfl.sync`). An output that no statement writes is
+not reported, nor are contents of the caller's tensors. If random inputs decide what is set or read, it is undecided:
+declare `inputs` in the case.
 """
 
 PROBLEM = "source-uninitialized"

@@ -1,13 +1,19 @@
 """TLS004: some threads of the block do not reach a barrier
 
-`T.sync_threads()` stands in a branch that some threads of the block do not take. The others wait for them, or meet them
-at another barrier: a GPU hangs, or orders the wrong statements (CUDA C++ Programming Guide, "Synchronization
-Functions"). TileLang may make a named barrier of it that counts only the threads of the branch. If accesses of the
-other threads do not need it, the kernel is right, and this is a warning.
+## What it does
 
-The witness names the barrier and how many threads come.
+`T.sync_threads()` stands in a branch that some threads of the block do not take.
 
-Bad: 64 of 128 threads reach the barrier.
+## Why is this bad?
+
+The other threads wait for them, or meet them at another barrier. A GPU hangs, or orders the wrong statements (CUDA
+C++ Programming Guide, "Synchronization Functions").
+
+The witness names the barrier, and how many threads reach it.
+
+## Example
+
+64 of 128 threads reach the barrier.
 
 ```python
 if tx < 64:
@@ -15,7 +21,14 @@ if tx < 64:
     T.sync_threads()
 ```
 
-What to do: move `T.sync_threads()` out of the branch.
+## Use instead
+
+Move `T.sync_threads()` out of the branch.
+
+## Limits
+
+TileLang may make a named barrier of it that counts only the threads of the branch. If accesses of the other threads do
+not need it, the kernel is right, and this is a warning.
 """
 
 PROBLEM = "source-barrier"

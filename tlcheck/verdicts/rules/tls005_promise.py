@@ -1,13 +1,20 @@
 """TLS005: a T.assume or T.device_assert does not hold
 
-TileLang takes the condition of `T.assume` for granted, and leaves out guards and branches that it makes needless: if
-the condition is false, anything may happen. `T.device_assert` stops the kernel. The condition is false in a block and
-thread of the grid, on the inputs of the case, or on all inputs because no number from outside takes part in it.
+## What it does
 
-The witness names the block and the thread. A condition that depends on numbers or sizes that tlcheck chose is
-undecided if none of the inputs tried keeps it: declare `inputs` in the case.
+The condition is false in a block and thread of the grid, on the inputs of the case, or on all inputs because it
+depends on none.
 
-Bad: the last block has threads for which the condition is false.
+## Why is this bad?
+
+TileLang relies on `T.assume` and leaves out guards and branches, so anything may happen. `T.device_assert` stops the
+kernel.
+
+The witness names the block and the thread.
+
+## Example
+
+The last block has threads for which the condition is false.
 
 ```python
 with T.Kernel(4, threads=128) as bx:
@@ -16,7 +23,15 @@ with T.Kernel(4, threads=128) as bx:
     y[bx * 128 + tx] = x[bx * 128 + tx]
 ```
 
-What to do: write `if` where the condition may be false, or assume what holds for all blocks, threads and inputs.
+## Use instead
+
+Write `if` around statements that need the condition, or assume something that holds for all blocks, threads and
+inputs.
+
+## Limits
+
+If the condition depends on random inputs or sizes, and none that was tried keeps it, it is undecided: declare
+`inputs` in the case.
 """
 
 PROBLEM = "source-promise"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tlcheck.verdicts.rules.pages import index, pages, write
@@ -19,8 +20,16 @@ def test_there_is_a_page_for_each_rule_as_the_rule_itself_says() -> None:
         assert page.text in rule.page
 
 
-def test_every_page_says_what_to_do() -> None:
-    assert [page.id for page in pages() if "What to do:" not in page.text or not page.title] == []
+HEADINGS = ["What it does", "Why is this bad?", "Example", "Use instead"]
+
+
+def test_every_page_has_the_same_headings() -> None:
+    """Limits come last, where there are some."""
+    for page in pages():
+        headings = re.findall(r"^## (.*)$", page.text, re.MULTILINE)
+        assert headings in (HEADINGS, [*HEADINGS, "Limits"]), page.id
+        assert re.search(r"\n## Example\n\n[^#]*```python\n", page.text), page.id
+        assert page.title[0].islower() or page.title.startswith("T."), page.id
 
 
 def test_the_pages_in_docs_are_up_to_date(tmp_path: Path) -> None:
