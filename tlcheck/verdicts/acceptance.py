@@ -66,7 +66,8 @@ class Acceptances:
         """Excuse the findings that are accepted, and say which comments have no effect."""
         ours = [entry for entry in self.entries if entry.concerns(result.run, self.folder)]
         reasons = {entry.id: entry.reason for entry in reversed(ours)}
-        settled = [_settled(claim, reasons, self.rules) for claim in result.claims]
+        claims = [part for claim in result.claims for part in _parted(claim, reasons, self.rules)]
+        settled = [_settled(claim, reasons, self.rules) for claim in claims]
         notes = tuple(note for _, note in settled if note)
         return replace(result, claims=tuple(claim for claim, _ in settled), notes=result.notes + notes)
 
@@ -119,6 +120,19 @@ def _entry(place: str, entry: Any) -> Acceptance:
         raise UsageError(f"{place}: {bad[0]} of an [[accept]] entry must be a text that is not empty")
     within(entry["releases"], "0", place)
     return Acceptance(**entry)
+
+
+def _parted(claim: Claim, reasons: dict[str, str], rules: RuleFilter) -> list[Claim]:
+    """Return a claim, and by itself each output that only a rule left out by an option explains.
+
+    `--ignore TLR` leaves out the race. The wrong output that the race makes still counts.
+    """
+    found = claim.finding
+    if found is None or not rules.reason(found.rule) or _comment(claim.source, found.rule) or reasons.get(found.rule):
+        return [claim]
+    outputs = [part for part in claim.also if part.kind == "output"]
+    shown = [part for part in outputs if part.finding is None or not rules.reason(part.finding.rule)]
+    return [replace(claim, also=tuple(part for part in claim.also if part not in shown)), *shown]
 
 
 def _settled(claim: Claim, reasons: dict[str, str], rules: RuleFilter) -> tuple[Claim, str]:

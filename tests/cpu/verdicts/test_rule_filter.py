@@ -51,3 +51,23 @@ def test_check_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.endswith("1 accepted\n")
     assert main(["check", WRONG, "--quick", "--select", "TLA"]) == 1
     assert "1 bug in TileLang" in capsys.readouterr().out
+
+
+RACE = "tests/fixtures/wrong/wait-0.1.9.snapshot.json"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "last"),
+    [
+        (("--ignore", "TLR"), 1, "1 bug in TileLang, 1 accepted\n"),
+        (("--select", "TLO"), 1, "1 bug in TileLang, 1 accepted\n"),
+        (("--ignore", "TLR,TLO"), 0, "1 accepted\n"),
+    ],
+)
+def test_a_wrong_output_counts_without_the_rule_that_explains_it(
+    options: tuple[str, str], code: int, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", RACE, *options]) == code
+    out = capsys.readouterr().out
+    assert out.endswith(last)
+    assert ("TLO002 poison: C depends on" in out) == bool(code)
