@@ -41,7 +41,7 @@ from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
-_WIDEST = 16  # bytes of an access by one thread (PTX 9.7.9.8)
+_WIDEST = 32  # bytes of an access by one thread: vectors of 256 bits (PTX 9.7.9.8)
 _COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
 _MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # calls by which blocks act on one another
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -213,9 +213,12 @@ class _Level:
         if isinstance(stmt, Bind):
             self._let(stmt.var, stmt.value)
         elif isinstance(stmt, (For, Thread)):
+            self._depending.discard(stmt.var.uid)
+            self._algebra.values.pop(stmt.var.uid, None)
             bind(stmt, self._sizes, self._known)
-        if isinstance(stmt, (Bind, For, Thread)) and stmt.var.uid not in self._depending:
+        if isinstance(stmt, (Bind, For, Thread)):
             self._note_range(stmt.var.uid)
+            self._algebra.forget()  # unrolled and copied statements bind one variable again, to something else
 
     def _let(self, var: Expr, value: Expr) -> None:
         if var.dtype == "handle":
@@ -227,14 +230,17 @@ class _Level:
             return
         self._known[var.uid] = interval(value, self._sizes, self._known)
         if self._depends(value) and _is_number(value):
-            self._algebra.bindings[var.uid] = value
+            self._algebra.values[var.uid] = self._algebra.poly(value)  # at once: what it names may be bound again
             self._depending.add(var.uid)
             self._loads(value)
         else:
             self._visit(value)
+            self._algebra.values.pop(var.uid, None)
+            self._depending.discard(var.uid)
 
     def _note_range(self, uid: int) -> None:
         at = self._known.get(uid)
+        self._algebra.ranges.pop(uid, None)
         if at is not None:
             self._algebra.ranges[uid] = int(np.min(at[0])), int(np.max(at[1]))
 
@@ -394,6 +400,9 @@ class _Level:
         for e in (*indices, *lengths):
             if isinstance(e, Expr):
                 self._loads(e)
+        layout = (*buffer.shape, *buffer.strides, *filter(None, (buffer.elem_offset,)))
+        if any(map(self._depends, layout)):
+            raise NotModelled(f"the layout of {buffer.name}")
         if buffer.scope != "global":
             for index in indices:
                 for e in index.args if index.op == "ramp" else (index,):
@@ -402,8 +411,6 @@ class _Level:
             return
         if len(lengths) != len(buffer.shape) or len(indices) != len(buffer.shape):
             raise NotModelled(f"an access to {buffer.name}")
-        if buffer.elem_offset is not None and self._depends(buffer.elem_offset):
-            raise NotModelled(f"the offset of {buffer.name}")
         bits = dtype_of(buffer.dtype).bits
         whole = self._bits.get(str(buffer.data.value))
         flat = whole is not None and len(buffer.shape) == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.scope.blocks import limit_of
 from tlcheck.scope.model import Limit
-from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, Function, If, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 BLOCKS, THREADS = 64, 32
 RAN: tuple[Block, ...] = ((0, 0, 0), (32, 0, 0), (63, 0, 0))
@@ -202,3 +203,52 @@ def test_a_function_that_is_not_computed_is_another_number_in_each_block(last: i
     index = Expr("cast", "int32", (half,))
     other = _kernel(Store(S, (index,), _load(A, _place()), line=3), _copy(_place()))
     assert limit_of(other, other, {}, [(x, 0, 0) for x in range(BLOCKS) if x != last]) is not None
+
+
+def test_a_name_that_is_bound_again_stands_for_its_last_value() -> None:
+    name = _var("v", 20)
+    index = _op("sub", _op("floordiv", name, 2), BX)
+    alike, other = (Store(S, (index,), _load(A, _place()), line=line) for line in (3, 4))
+    first = Bind(name, _op("mul", BX, 2))
+    assert limit_of(COPY, _kernel(first, alike, _copy(_place())), {}, RAN[:1]) is None
+    for again in (_op("mul", BX, 3), _int(0)):
+        found = limit_of(COPY, _kernel(first, alike, Bind(name, again), other, _copy(_place())), {}, RAN[:1])
+        assert found == Limit("blocks", "an index of S depends on the block", 4)
+
+
+def test_a_name_is_what_it_was_bound_to_when_its_parts_are_bound_again() -> None:
+    name, part = _var("v", 20), _var("w", 21)
+    body = Bind(part, BX), Bind(name, _op("mul", part, THREADS)), Bind(part, _int(0))
+    assert limit_of(COPY, _kernel(*body, _copy(_op("add", name, TX))), {}, RAN[:1]) is None
+
+
+def test_a_loop_over_the_variable_of_another_loop_has_its_own_extent() -> None:
+    i = _var("i", 20)
+    start = _op("mul", BX, 2)
+    index = _op("sub", _op("floormod", _op("add", start, i), 2 * BLOCKS), start)
+    body = Store(S, (index,), _load(A, _place()))
+    short, long = (For(i, _int(0), _int(extent), "serial", body, line=line) for line, extent in ((3, 2), (4, 64)))
+    assert limit_of(COPY, _kernel(short, _copy(_place())), {}, RAN[:1]) is None
+    found = limit_of(COPY, _kernel(short, long, _copy(_place())), {}, RAN[:1])
+    assert found == Limit("blocks", "an index of S depends on the block", 4)
+
+
+def test_an_access_of_256_bits_that_leaves_the_tensor_is_told() -> None:
+    address = Expr("call", "handle", (_load(A, _op("add", _op("mul", BX, THREADS), THREADS - 4)),), "address_of")
+    wide = Evaluate(Expr("call", "float32x8", (address,), "ldg256"), line=3)
+    found = limit_of(COPY, _kernel(wide, _copy(_place())), {}, RAN[:1])
+    assert found == Limit("blocks", "whether an index of A is in bounds depends on the block", 3)
+
+
+def test_a_vector_of_256_bits_that_is_aligned_to_128_in_some_blocks_is_told() -> None:
+    at = Expr("ramp", "int32x8", (_op("mul", BX, 12), _int(1)), 8)
+    wide = _kernel(Store(C, (at,), Expr("load", "float32x8", (at,), None, 0, A), line=3))
+    assert limit_of(wide, wide, {}, RAN[:1]) == Limit("blocks", "the alignment of C depends on the block", 3)
+
+
+@pytest.mark.parametrize(
+    "layout", [{"elem_offset": BX}, {"strides": (BX,)}, {"shape": (BX,)}], ids=lambda layout: next(iter(layout))
+)
+def test_shared_memory_whose_layout_depends_on_the_block_is_not_understood(layout: dict[str, Any]) -> None:
+    other = _kernel(Store(replace(S, **layout), (TX,), _load(A, _place())), _copy(_place()))
+    assert limit_of(COPY, other, {}, RAN[:1]) == Limit("blocks", "not understood: the layout of S")
