@@ -199,7 +199,7 @@ def test_the_settings_reach_the_worker(
     monkeypatch.setattr(session, "LocalExecutor", Watched)
     workers["pinned"].files = {"k.py": (declared("a"),)}
     lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
-    assert started == [{"parallel": 3}, {"fork": False}]
+    assert started == [{"parallel": 3}, {"fork": False, "warm": None}]
 
 
 def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ CLASSES = [{0: rows, 1: columns} for rows in (-70, -1, 0, 5, 63, 90) for columns
 def part(algebra: Algebra, flags: tuple[Poly, ...] = ()) -> Part:
     """A tile of which a class has the first rows and columns: lane (i, j) runs where i <= rows and j <= columns."""
     i, j = algebra.variable(1), algebra.variable(2)
-    footprint = cast(Any, SimpleNamespace(leaves=(), needed=()))
+    footprint = cast(Any, SimpleNamespace(leaves=(), needed=(), site=SimpleNamespace(is_idempotent=False)))
     space = (Dimension(1, 0, ROWS), Dimension(2, 0, COLUMNS))
     target: Factors = {(): add(scale(i, COLUMNS), j)}
     return Part(footprint, target, (), ((0, scale(i, -1)), (1, scale(j, -1))), flags, space, (), (), ())

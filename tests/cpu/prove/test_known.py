@@ -91,7 +91,7 @@ def made(form: Form) -> tuple[Algebra, Part, Mapping[int, int]]:
     leaf = Leaf("A", "global", element, scale(i, form.own), fragment)
     needed = (add(i, constant(1 - form.needed)),)
     part = Part(
-        cast(Any, SimpleNamespace(leaves=(leaf,), needed=needed)),
+        cast(Any, SimpleNamespace(leaves=(leaf,), needed=needed, site=SimpleNamespace(is_idempotent=False))),
         {(): inner, pitch: scale(i, form.pitch)},
         ((thread, {(): element}),),
         ((0, scale(i, form.gate)),),

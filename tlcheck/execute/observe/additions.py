@@ -50,7 +50,7 @@ class Additions:
         cell = pages.position_of(self._seed, self._element)
         if self.start is None:
             self.begin(float(pages.flat[cell]))
-        return [_Recorder(machine, pages, cell, self)]
+        return [_AdditionRecorder(machine, pages, cell, self)]
 
     def begin(self, value: float) -> None:
         """Begin anew: the element is set to a value."""
@@ -65,7 +65,7 @@ class Additions:
             self.whole = False
 
 
-class _Recorder(Observer):
+class _AdditionRecorder(Observer):
     """Listens for what changes a cell of a tensor, in the worlds of a machine."""
 
     def __init__(self, machine: Machine, pages: Pages, cell: int, kept: Additions) -> None:
