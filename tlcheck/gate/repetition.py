@@ -73,7 +73,8 @@ class Repetition:
             words = f"lowered {self.times} times by one release, it fails {plural(counts[_FAILS], 'time')}"
             return lowered, replace(result, notes=(*result.notes, words))
         claim = _claim([(counts[form], read_snapshot(each.snapshot)) for form, each in forms.items() if each.snapshot])
-        return lowered, judge.policy.apply(replace(result, claims=(*result.claims, claim)))
+        settled = judge.policy.apply(replace(result, claims=(*result.claims, claim)))
+        return lowered, replace(settled, notes=tuple(dict.fromkeys(settled.notes)))  # those of the other claims twice
 
 
 def _key(lowered: Lowered) -> _Key:

@@ -201,7 +201,7 @@ class Worker:
 
     @property
     def _likeness(self) -> tuple[object, ...]:
-        """What two processes have in common that do the same."""
+        """A key that processes which do the same share."""
         return (*self._command, frozenset(self._env.items()))
 
     def _restart(self) -> list[tuple[Job, Answer]]:

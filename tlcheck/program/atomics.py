@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import bulk, is_reduction
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
-from tlcheck.signatures.atomics import ACQUIRING, ATOMICS, LOAD, RELEASING, Atomic, order_of
+from tlcheck.signatures.atomics import ACQUIRING, ATOMICS, IDEMPOTENT, LOAD, RELEASING, Atomic, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
@@ -60,7 +60,7 @@ class Site:
     @property
     def is_idempotent(self) -> bool:
         """Whether it changes nothing where it is made again with the same value."""
-        return self.operation in ("max", "min", "or", "and") and not self.returns
+        return self.operation in IDEMPOTENT and not self.returns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tlcheck.program.atomics import atomics, have_both_orders
 from tlcheck.program.walk import walk
-from tlcheck.signatures.atomics import ATOMICS, LOAD, order_of
+from tlcheck.signatures.atomics import ATOMICS, IDEMPOTENT, LOAD, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.fences import THREAD_FENCES
 from tlcheck.signatures.table import signature_of
@@ -75,7 +75,7 @@ def _spins(loop: While) -> bool:
 def _is_idempotent(atomic: Expr) -> bool:
     """Whether an atomic that is made again changes nothing."""
     operation, args = ATOMICS[name_of_call(atomic)].operation, arguments_of_call(atomic)
-    return operation in (LOAD, "max", "min", "or", "and") or (operation == "add" and args[1].value == 0)
+    return operation in (LOAD, *IDEMPOTENT) or (operation == "add" and args[1].value == 0)
 
 
 @lru_cache(maxsize=16)

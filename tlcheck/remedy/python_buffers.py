@@ -100,7 +100,7 @@ def _of_expression(e: ast.expr, how: str) -> Iterator[tuple[str, str]]:
 
 
 def _done_with(call: ast.Call, place: int) -> str:
-    """What a function does with an argument. A product adds to what is there, unless it clears that."""
+    """Say how a function uses an argument. A product adds to what is there, unless it clears that."""
     function = called(call)
     if function in _SETS or function.startswith("atomic_"):
         return "w" if place == 0 else "r"

@@ -7,8 +7,8 @@ memory has no column: it is whatever lies at the block's own place. Columns leav
 - how far an access to a tensor is moved, as far as all accesses to that tensor, at both levels, are moved alike;
 - conditions that the other variables cannot change, and indices that they cannot lead out of their axis.
 
-So a block does on its tensors what another one of its class does on tensors that are moved. Where an expression does
-not separate, each block is a class of its own.
+A block therefore does on its tensors what another one of its class does on tensors that are moved. If an expression
+does not separate, each block is a class of its own.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _are_apart(found: Sequence[AccessBox], shape: tuple[int, ...], blocks: int) 
 
 
 class _Level:
-    """What a kernel at one level does with the numbers of its blocks.
+    """The use that a kernel at one level makes of the numbers of its blocks.
 
     moves: of each access to a tensor, by how many bits it is moved in each block.
     """
@@ -311,7 +311,7 @@ class _Level:
             self._add(numbers, what)
 
     def _parts(self, p: Poly) -> dict[Monomial, Array]:
-        """What a polynomial has of the block, by what it is multiplied with; the block's number if nobody knows."""
+        """The block's parts of a polynomial, by what multiplies them; the block's number where they do not separate."""
         found = self._algebra.factor(p, frozenset(self._uids))
         if found is None or not all(map(self._is_exact, found[1].values())):
             return {(-1,): np.arange(self._count)}

@@ -17,7 +17,7 @@ _COMPARE = tuple("max min relu clamp floor ceil round trunc isnan isinf isfinite
 
 
 def limit_of(source: Function, sizes: Collection[str]) -> Limit:
-    """What else may happen on other inputs. sizes: names of numbers that are known."""
+    """The reason that other inputs may end otherwise. sizes: names of numbers that are known."""
     steering = Steering(source, sizes)
     for found, reason in (
         (steering.steered(), "tensors decide what runs or where it accesses"),

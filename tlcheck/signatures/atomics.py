@@ -13,6 +13,7 @@ from tlcheck.signatures.signature import ADDRESSES, Address, Family, Form, Signa
 from tlcheck.snapshot.ir import Expr
 
 LOAD, STORE = "load", "store"
+IDEMPOTENT = ("max", "min", "or", "and")  # made again with the same value, these change nothing
 ACQUIRING, RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++; 0 is relaxed
 
 

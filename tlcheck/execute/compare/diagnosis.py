@@ -115,7 +115,7 @@ def _wrong_output(
 def _terms(
     snapshot: Snapshot, levels: Levels, name: str, found: Difference, onset: Onset | None
 ) -> tuple[UnequalTerm, ...]:
-    """What is added to the element too often or not at all, in the blocks and at the checkpoint that show it."""
+    """The terms added too often or not at all, in the blocks and at the checkpoint that show the element wrong."""
     if onset is None:
         return unequal_terms(snapshot, levels.showing((), found.seed), name, found)
     own = replace(levels.showing(found.blocks, found.seed), checkpoint=Checkpoint(onset.checkpoint))

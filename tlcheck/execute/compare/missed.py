@@ -21,7 +21,7 @@ _BARRIERS = ("tvm_storage_sync", "sync_threads_partial", "sync_threads")
 
 
 def said_of(missed: Illegal | None) -> Reason:
-    """That threads of the source miss a barrier, as a reason; empty where none do."""
+    """The reason that threads of the source miss a barrier; empty where none do."""
     if missed is None:
         return UNSAID
     where = f" (line {missed.line})" if missed.line else ""

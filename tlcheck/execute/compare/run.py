@@ -273,7 +273,7 @@ class _Judge:
         return merged([fault for fault in found if fault is not None])
 
     def _warnings(self, draw: inputs.Draw, open_: Collection[Reason]) -> Iterator[Fault]:
-        """What the author may not have meant. open_: why orders are not known."""
+        """The warnings about the source. open_: why orders are not known."""
         if self._levels.checkpoint != LOWERED:
             return
         levels, given = self._levels, self._levels.request.is_own

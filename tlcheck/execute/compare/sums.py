@@ -1,4 +1,4 @@
-"""Where a wrong element is a sum: the terms that the lowered kernel adds more often than the source, or less often.
+"""The terms of a wrong sum that the lowered kernel adds more often than the source, or less often.
 
 Both levels run again in the blocks that show the difference, and every addition to the element is recorded. Terms are
 equal if one block adds them and their values are equal but for rounding.

@@ -74,17 +74,20 @@ class _AdditionRecorder(Observer):
 
     def covers(self, place: Place) -> bool:
         """Whether a place is in the tensor."""
-        return isinstance(place.memory, Pages) and place.memory.table is self._pages.table
+        return self._is_tensor(place.memory)
 
     def added(
         self, memory: Cells | Pages, cells: Array, terms: Array, worlds: Array, threads: Array, origin: Origin
     ) -> None:
         """Keep the additions to the cell."""
-        if not isinstance(memory, Pages) or memory.table is not self._pages.table:
+        if not self._is_tensor(memory):
             return
         for place in np.flatnonzero(cells == self._cell).tolist():
             block = self._machine.worlds[int(worlds[place])].block
             self._kept.add(MadeAddition(float(terms[place]), block, int(threads[place]), origin))
+
+    def _is_tensor(self, memory: Cells | Pages) -> bool:
+        return isinstance(memory, Pages) and memory.table is self._pages.table
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Note what a store is about to replace."""

@@ -1,6 +1,6 @@
 """Tensors of scale factors: words whose bytes a block-scaled product takes as factors.
 
-Of small integers three bytes would be 0: their factors were next to nothing, and nobody saw which of them was taken.
+Small integers would leave three bytes 0: those factors are next to nothing, and hide which of them a product takes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def scale_words(function: Function) -> Mapping[str, str]:
 
 
 def _moves(function: Function, calls: list[Expr]) -> Iterator[tuple[int, int]]:
-    """Where something goes, and where it comes from: uids of buffers."""
+    """The target and the source of each move, as uids of buffers."""
     for e in calls:
         if e.value in _COPIES and len(e.args) > 1:
             source, target = _buffer(e.args[0]), _buffer(e.args[1])

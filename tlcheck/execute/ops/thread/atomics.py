@@ -172,7 +172,7 @@ def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
 
 
 def _elements(address: Expr, program: KernelProgram, lanes: int = 1) -> BufferElement:
-    """Where an address points. Raises NotModelled for elements of which a byte has several."""
+    """The place that an address points to. Raises NotModelled for elements of which a byte has several."""
     place = program.pointer(address, lanes)
     if place.kind.bits < 8:
         raise NotModelled(f"an atomic on {place.kind.name}")

@@ -55,7 +55,7 @@ class Transfer:
 
     @property
     def held(self) -> Kind:
-        """What the elements are in shared memory."""
+        """The kind of the elements in shared memory."""
         return self.box.held or self.kind
 
     @cached_property

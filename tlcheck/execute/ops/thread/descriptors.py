@@ -41,14 +41,14 @@ def swizzled(octets: Any, span: int) -> Any:
 
 
 def _swizzled_bits(shared: Value, count: int, width: int, span: int) -> Array:
-    """Where elements of so many bits are that follow one another in shared memory before the exchange."""
+    """The bits of shared memory at which consecutive elements of `width` bits begin, after the swizzle's exchange."""
     bits = np.asarray(shared) * 8 + np.arange(count).reshape(-1, 1, 1) * width
     return np.asarray(swizzled(bits // 8, span) * 8 + bits % 8)
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Where a copy's elements are: element of the tensor and bit of shared memory, (elements, worlds, 1) each.
+    """The places of a copy's elements: element of the tensor and bit of shared memory, (elements, worlds, 1) each.
 
     inside: those that lie in the tensor, None for all. where: the flat positions in shared memory, if they are known.
     run: how many elements each lie side by side in the tensor. held: what they are in shared memory, None for the same.
@@ -125,7 +125,7 @@ class Tiled:
         return len(self.sizes)
 
     def bits(self, shared: Value) -> Array:
-        """Where the elements of a box at an address in shared memory are, in bits."""
+        """The bits at which the elements of a box at an address in shared memory begin."""
         return _swizzled_bits(shared, int(np.prod(self.sizes)), self.tensor.held.bits, self.span)
 
     def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:
@@ -186,7 +186,7 @@ class Im2col:
         return len(self.tensor.sizes) + len(self.lower)
 
     def bits(self, shared: Value) -> Array:
-        """Where the elements of a box at an address in shared memory are, in bits."""
+        """The bits at which the elements of a box at an address in shared memory begin."""
         return _swizzled_bits(shared, self.pixels * self.channels, self.tensor.held.bits, self.span)
 
     def at(self, frame: Frame, coordinates: list[Value], bits: Array) -> Box:

@@ -62,7 +62,7 @@ def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
 
 
 def _written(value: Expr, kind: Kind) -> Expr:
-    """What a store writes: the destination's own numbers, where they are only passed as words.
+    """The numbers that a store writes: the destination's own numbers, where they are only passed as words.
 
     As words they would be rounded to their type, also where floats are exact.
     """

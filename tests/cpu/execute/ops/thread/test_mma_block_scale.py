@@ -17,7 +17,7 @@ NARROW = ("mxf4nvf4", 4, "e2m1", "ue4m3")
 
 
 def _held(matrix: Array, run: int) -> Array:
-    """What each thread holds of rows (16 or 8, K): of each 4 runs of neighbours one, 8 rows down, then further on."""
+    """Split rows (16 or 8, K) by thread: of each 4 runs of neighbours one, 8 rows down, then further on."""
     parts = [
         matrix[down + LANE // 4][LANE[:, None], step + LANE[:, None] % 4 * run + np.arange(run)]
         for step in range(0, matrix.shape[1], 4 * run)
