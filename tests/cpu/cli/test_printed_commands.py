@@ -77,7 +77,7 @@ def test_of_goldens(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 REPORTS = (
     "check CASE --arch sm_80 --toolchain 0.1.9 --blocks 2 --seeds 1 --pythonpath my",
     "check CASE --arch sm_80 --toolchain 0.1.9 --quick",
-    "bisect CASE --arch sm_80 --from 0.1.9 --to PINNED",
+    "bisect CASE --arch sm_80 --from 0.1.9 --to 0.1.9",
     "bisect CASE --arch sm_80 --passes --toolchain 0.1.9",
     "gate CASE --arch sm_80 --from PINNED --to 0.1.9",
     "run CASE --arch sm_80 --toolchain 0.1.9 --device cpu",
