@@ -19,6 +19,8 @@ from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.jobs import CaptureJob, InputsJob
 from tlcheck.worker.protocol import Answer, Failure
 
+pytestmark = pytest.mark.slow  # a process for each test
+
 Lower = Callable[..., list[Lowered]]
 
 

@@ -122,6 +122,7 @@ def test_places_of_modules(project: Path) -> None:
     assert import_path(project / "pkg" / "common.py") == ([project / "pkg"], [project, project / "src"])
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_modules_are_run_in_their_package(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(PINNED)

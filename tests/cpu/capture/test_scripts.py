@@ -138,6 +138,7 @@ def test_backward_is_captured(capsys: pytest.CaptureFixture[str]) -> None:
     assert not [note for note in report["notes"] if "ended" in note]
 
 
+@pytest.mark.slow
 def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     script("leaves.py", "import tilelang, sys\nsys.exit(0)")
     script("nothing.py", "import tilelang, triton_nowhere.language as tl\nfrom triton_nowhere import jit")

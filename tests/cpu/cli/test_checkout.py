@@ -106,6 +106,7 @@ def test_so_do_check_and_doctor(copy: Path, title: str, case: str, capsys: pytes
     assert (in_use.state, in_use.detail.endswith(f", {title} in {installed(PINNED).python}")) == ("ok", True)
 
 
+@pytest.mark.slow
 def test_bisect_names_the_pass_since_which_two_compilers_differ(
     copy: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

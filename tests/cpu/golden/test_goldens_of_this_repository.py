@@ -62,6 +62,7 @@ def test_two_targets_of_one_kernel_compare() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_kernels_still_lower_to_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     installed(PINNED)

@@ -28,6 +28,7 @@ def sample(number: int, every: Sequence[Mutant]) -> list[Mutant]:
     return [m for place, m in enumerate(every) if place % STEP == number % STEP or m.kind in RARE or m is first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KERNELS)), ids=[f.path for f in KERNELS])
 def test_a_sample_of_mutants(number: int) -> None:
     fixture = KERNELS[number]

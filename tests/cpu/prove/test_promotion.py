@@ -30,6 +30,7 @@ KERNEL = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_an_atomic_of_a_widened_difference(tmp_path: Path) -> None:
     installed(PINNED)

@@ -127,6 +127,7 @@ def test_without_that_in_the_active_one_if_it_imports_there(
     assert found.env == {"PYTHONPATH": f"{tree}:{own}"}
 
 
+@pytest.mark.slow
 def test_installing_one_makes_the_environment_of_its_release(
     index: Index, tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

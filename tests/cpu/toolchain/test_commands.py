@@ -95,6 +95,7 @@ def test_list_shows_what_an_interrupted_install_left(cache: Path, capsys: pytest
     assert all(line.endswith("incomplete: install it again") for line in lines)
 
 
+@pytest.mark.slow
 def test_without_a_name_it_installs_what_the_project_names(
     index: Index, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,7 @@ def test_check_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
 RACE = "tests/fixtures/wrong/wait-0.1.9.snapshot.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code", "last"),
     [

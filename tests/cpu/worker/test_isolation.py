@@ -25,6 +25,8 @@ from tlcheck.lower.client import Worker
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer
 
+pytestmark = pytest.mark.slow  # a process for each test
+
 MakeJob = Callable[..., LowerJob]
 
 WAYS_TO_FAIL = {

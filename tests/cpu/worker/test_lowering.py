@@ -84,6 +84,7 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
     assert "atomic" in snapshot.cuda.lower()
 
 
+@pytest.mark.slow
 def test_a_kernel_for_amd_is_lowered_where_the_release_makes_hip(
     worker: Client, toolchain: Toolchain, lower: Lower
 ) -> None:
