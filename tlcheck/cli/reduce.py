@@ -39,7 +39,7 @@ def add_reducing_arguments(parser: Parser) -> None:
     """Add what commands have in common that reduce a kernel."""
     parser.add_argument("case", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a script")
     parser.add_argument(
-        "--seconds", type=positive, default=_SECONDS, metavar="S", help="for all trials (default: 1200)"
+        "--seconds", type=positive, default=_SECONDS, metavar="S", help="of wall-clock time for trials (default: 1200)"
     )
     add_lowering_arguments(parser, cluster=True)
     add_execution_arguments(parser)
@@ -66,7 +66,8 @@ def wrong_kernel(
 ) -> Iterator[tuple[Reducer, Lowered, Result]]:
     """Check a kernel; yield it with what reduces it. Files are there until the end.
 
-    seconds: for all trials; 0 leaves the kernel as it is. Raises UsageError where no release is to blame for anything.
+    seconds: of wall-clock time for trials; 0 leaves the kernel as it is. Raises UsageError where no release is to
+    blame for anything.
     """
     config, chosen = read_config(Path.cwd()), select([args.case])
     if any(selection.is_snapshot for selection in chosen):

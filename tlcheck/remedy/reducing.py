@@ -72,7 +72,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Reducer:
-    """How kernels are reduced. folder: of files. seconds: that trials may take; with 0 a kernel is left as it is.
+    """How kernels are reduced. folder: of files. seconds: of wall-clock time for trials; 0 leaves a kernel as it is.
 
     stopped: whether the user has ended it. thorough: whether the small kernel is tried with releases on both sides, up
     to one on each that has it right; else up to the first one.

@@ -7,6 +7,7 @@ Steps are repeated until none of them makes the text smaller, or the time is ove
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,10 +41,10 @@ _COARSE = ("defaults", "names", "statements", "loops and conditions")
 class KernelReduction:
     """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
 
-    seconds: that all trials may take. pass_name: to blame for the finding, empty where that is not known. buffers: that
-    the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that nobody sets or
-    reads, or that are read first, in the first text. careful: whether the passes are looked at after each kind of edit,
-    not each round.
+    seconds: of wall-clock time, from `begin` on. pass_name: to blame for the finding, empty where that is not known.
+    buffers: that the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that
+    nobody sets or reads, or that are read first, in the first text. careful: whether the passes are looked at after
+    each kind of edit, not each round.
     """
 
     benches: Benches
@@ -56,18 +57,19 @@ class KernelReduction:
     careful: bool = False
     stopped: Callable[[], bool] = lambda: False
     told: Callable[[str, int], None] = lambda what, lines: None
+    _begun: float = 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether the user has ended it, or the time has."""
-        return self.stopped() or self.benches.seconds > self.seconds
+        return self.stopped() or time.monotonic() - self._begun > self.seconds
 
     def begin(self, text: str) -> bool:
         """Take the first text that shows the finding. Return False where it does not.
 
         What the finding depends on comes first: large kernels take long to lower and to execute.
         """
-        self.dangling = _unset(text)
+        self._begun, self.dangling = time.monotonic(), _unset(text)
         if not self._begin_small(text) and not self.benches.shows(text):
             return False
         self._keep(self.best or text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -186,11 +185,11 @@ class TrialBench:
 class Benches:
     """As many benches as there are processors, for threads that take turns; answers are kept.
 
-    seconds: that trials have taken, of all benches; known: how many answers an earlier command had.
+    known: how many answers an earlier command had.
     """
 
     def __init__(self, trials: Trials, count: int, folder: Path, env: dict[str, str]) -> None:
-        self.trials, self.seconds, self.tried, self.known = trials, 0.0, 0, 0
+        self.trials, self.tried, self.known = trials, 0, 0
         self._answers: dict[str, bool] = {}
         self._all = [TrialBench(trials, folder, env) for _ in range(count)]
         self._free: SimpleQueue[TrialBench] = SimpleQueue()
@@ -222,12 +221,10 @@ class Benches:
             self.known += 1
             return kept == b"1"
         bench = self._free.get()
-        begin = time.monotonic()
         try:
             answer = ask(bench)
         finally:
             self._free.put(bench)
-        self.seconds += time.monotonic() - begin
         self.tried += 1
         self._answers[key] = answer
         self.trials.cache.put("reductions", key, b"1" if answer else b"0")

@@ -53,7 +53,7 @@ class Benches:
     """Says at once what shows the finding; all of it is the fault of one pass while `blamed` holds."""
 
     def __init__(self, shows: Callable[[str], bool], blamed: Callable[[str], bool] = lambda text: True) -> None:
-        self.shows, self._blamed, self.count, self.seconds = shows, blamed, 1, 0.0
+        self.shows, self._blamed, self.count = shows, blamed, 1
 
     def blames(self, text: str, pass_name: str) -> bool:
         return self._blamed(text)
@@ -73,6 +73,21 @@ def test_what_the_finding_needs_is_left() -> None:
     for gone in ("torch", "unused", "other", "Pipelined", "def helper", "scale", "out_idx", "threads", "512"):
         assert gone not in text
     assert "T.Tensor" in text, "the parameter that is copied is still one"
+
+
+def test_the_time_is_that_of_the_clock_from_the_first_trial_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+
+    def shows(text: str) -> bool:
+        clock[0] += 1
+        return "T.copy(A" in text
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    reduction = KernelReduction(cast(Any, Benches(shows)), 5.0)
+    assert reduction.begin(bound(BUILDER, "product", {}))
+    reduction.run("product")
+    assert clock[0] == 1006.0
+    assert "T.copy(A" in reduction.best
 
 
 def test_a_step_after_which_another_pass_is_to_blame_is_taken_back() -> None:
