@@ -13,18 +13,43 @@ from tlcheck.errors import UsageError, did_you_mean
 # version that does not exist.
 _UNREACHABLE = re.compile(r"connection broken by|Max retries exceeded|There was a problem confirming|Read timed out")
 _ERRNO, _ERROR = re.compile(r"\[Errno -?\d+\] ([^'\")]+)"), re.compile(r"(\w+Error)\(")
+_NO_NETWORK = "no network: the package index cannot be reached"
 _OFFERED = re.compile(r"requirement tilelang==(\S+) \(from versions: (.*)\)")
+
+
+_CONNECT, _ANSWER = 4.0, 12.0  # seconds for one connection, of which pip tries two, and for the whole answer
 
 
 def latest_release() -> str:
     """Ask the index for the newest TileLang. Raises UsageError if there is none, or no index can be reached."""
-    command = [sys.executable, "-m", "pip", "index", "versions", "tilelang"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found := re.search(r"^tilelang \((\S+)\)", done.stdout, re.MULTILINE):
-        return found[1]
-    told = done.stderr.strip().splitlines()
-    why = unreachable(told) or (told[-1] if told else "no answer")
+    newest, why = _asked()
+    if newest:
+        return newest
     raise UsageError(f"cannot ask the package index for the latest tilelang: {why}")
+
+
+def require_network(wanted: Iterable[str]) -> None:
+    """Raise UsageError if no package index can be reached. pip itself may try for minutes before it says so.
+
+    wanted: what is missing then.
+    """
+    newest, why = _asked()
+    if not newest and why.startswith(_NO_NETWORK):
+        raise UsageError(f"{why}; missing: {', '.join(wanted)}")
+
+
+def _asked() -> tuple[str, str]:
+    """The newest TileLang that pip finds, or an empty name and why it finds none."""
+    patience = ("--timeout", str(_CONNECT), "--retries", "1")
+    command = [sys.executable, "-m", "pip", "index", "versions", "tilelang", *patience]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_ANSWER)
+    except subprocess.TimeoutExpired:
+        return "", f"{_NO_NETWORK} (no answer in {_ANSWER:g} s)"
+    if found := re.search(r"^tilelang \((\S+)\)", done.stdout, re.MULTILINE):
+        return found[1], ""
+    told = done.stderr.strip().splitlines()
+    return "", unreachable(told) or (told[-1] if told else "no answer")
 
 
 def reason(output: Sequence[str], wanted: Iterable[str]) -> str:
@@ -46,4 +71,4 @@ def unreachable(output: Iterable[str]) -> str:
     if line is None:
         return ""
     found = _ERRNO.search(line) or _ERROR.search(line)
-    return "no network: the package index cannot be reached" + (f" ({found[1]})" if found else "")
+    return _NO_NETWORK + (f" ({found[1]})" if found else "")

@@ -58,6 +58,7 @@ def _missing(recipe: Recipe) -> list[str]:
 
 def _build(recipe: Recipe, runner: Runner) -> Environment:
     folder = recipe.folder
+    index.require_network(_missing(recipe))
     runner.reporter.step("make the environment")
     runner.run([sys.executable, "-m", "venv", "--without-pip", folder])
     # make the shared torch if it is not there, and visible to the environment: pip then counts it as installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.cli.main import main
 from tlcheck.toolchain import environment, store
+from tlcheck.toolchain import index as package_index
 from tlcheck.toolchain.environment import PYTHON_TAG
 from tlcheck.toolchain.releases import PINNED, TORCH
 
@@ -125,13 +127,28 @@ def test_no_network_is_told_apart_from_an_unknown_release(
     for variable in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
         monkeypatch.delenv(variable)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "1")
     assert main(["toolchain", "install", "0.1.8"]) == 2
     shown = capsys.readouterr().err.splitlines()[-1]
     assert "cannot install 0.1.8: no network: the package index cannot be reached (Connection refused); " in shown
     assert f"missing: torch=={TORCH}, tilelang==0.1.8, apache-tvm-ffi==0.1.9, z3-solver==" in shown
     assert main(["toolchain", "install", "latest"]) == 2
     assert "latest tilelang: no network: the package index cannot" in capsys.readouterr().err
+
+
+def test_an_index_that_never_answers_is_told_in_seconds(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    """It accepts connections and says nothing; pip by itself waits for 90 s."""
+    (project / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    for variable in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setattr(package_index, "_ANSWER", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        assert main(["toolchain", "install", "0.1.8"]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert "no network: the package index cannot be reached (no answer in 1 s); missing: " in shown[-1]
+    assert not any("make the environment" in line for line in shown)
 
 
 def test_list_marks_the_pinned_release(cache: Path, capsys: pytest.CaptureFixture[str], project: Path) -> None:
