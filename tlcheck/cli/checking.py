@@ -18,10 +18,11 @@ from tlcheck.execute.worlds.stored import packed
 from tlcheck.files import save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.scripts import Scripts
+from tlcheck.lower.session import Settings
 from tlcheck.snapshot.codec import dumps, loads
 from tlcheck.verdicts.acceptance import project_acceptances
-from tlcheck.verdicts.checking import checking
-from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.checking import Checks, checking
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.verdicts.rule_filter import EVERY_RULE, RuleFilter
 from tlcheck.verdicts.words import plural
@@ -109,6 +110,8 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
         if options.save is not None:
             left_out = _save([lowered for lowered, _ in found], options.save, options.with_inputs)
         results = [result for _, result in found]
+        if policy.execute is not None and settings.cluster is None and not interruption.number:
+            results = _referred(found, settings, policy, folder, watcher, checks)
         if _asks_why(options, results) and not interruption.number:
             from tlcheck.gate.history import HistorySearch, with_histories  # which imports all that executes
 
@@ -120,6 +123,23 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
             entries = [_entry(lowered, result) for (lowered, _), result in zip(found, results, strict=True)]
     notes += [*accepted.unused(results), *checks.session.remarks]
     return Checked(results, entries, notes, len(checks.session.passed_over))
+
+
+def _referred(
+    found: Sequence[tuple[Lowered, Result]],
+    settings: Settings,
+    policy: Policy,
+    folder: Path,
+    watcher: JudgeWatcher,
+    checks: Checks,
+) -> list[Result]:
+    """The results, those of cases with a reference compared with that."""
+    if not any(lowered.run.has_reference for lowered, _ in found):
+        return [result for _, result in found]
+    from tlcheck.run.references import ReferenceCheck  # which imports all that executes
+
+    assert policy.execute is not None
+    return ReferenceCheck(settings, policy, policy.execute, checks.session.cache, folder, watcher).compared(found)
 
 
 def _asks_why(options: CheckOptions, results: Sequence[Result]) -> bool:

@@ -1,5 +1,5 @@
 """The report for programs: its classes are its form, from which `schemas` makes the JSON Schema. Equal runs give equal
-bytes.
+bytes, but for the seconds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class RunReport:
     if the file could not be imported. snapshot: the saved one that was checked, else null. args: build arguments, as
     Python literals. pass_configs: the kernel's own. checked: false if there is a failure: then nothing is known of it.
     decided: false where there are claims and none of them is decided. excuse: of the failure. unexpectedly_fine:
-    expectations that no longer hold, in words. claims: in program order; what one of them explains stands under it.
+    expectations that no longer hold, in words. reference: whether the source agrees with the case's reference, in
+    words; empty where that is not known. claims: in program order; what one of them explains stands under it. seconds:
+    that lowering and judging took; 0 where an earlier command did both.
     """
 
     case: str
@@ -60,7 +62,9 @@ class RunReport:
     excuse: Excuse | None
     unexpectedly_fine: tuple[str, ...]
     notes: tuple[str, ...]
+    reference: str
     claims: tuple[Claim, ...]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -167,5 +171,7 @@ def _run(result: Result) -> RunReport:
         excuse=result.excuse,
         unexpectedly_fine=result.broken,
         notes=result.notes,
+        reference=result.reference,
         claims=result.claims,
+        seconds=round(result.seconds, 2),
     )

@@ -22,6 +22,14 @@ def fix_of(run: Run) -> str:
     return shlex.join(["tlcheck", "fix", run.case, "--arch", run.target, "--toolchain", run.toolchain, *run.said])
 
 
+def run_of(run: Run) -> str:
+    """The command that compares a case with its reference in all blocks, without a GPU."""
+    said = zip(run.said, run.said[1:], strict=False)
+    own = [word for pair in said if pair[0] in ("--arg", "--pythonpath") for word in pair]
+    toolchain = [] if run.toolchain in ("", "pinned") else ["--toolchain", run.toolchain]
+    return shlex.join(["tlcheck", "run", run.case, "--device", "cpu", *toolchain, *own])
+
+
 def bisect_passes_of(run: Run) -> str:
     """The command that says which pass makes a kernel wrong."""
     return _bisect(run, "--passes", "--toolchain", run.toolchain)

@@ -26,7 +26,8 @@ class Result:
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
     notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`). cost: where
-    it was asked for and can be counted. seconds: of lowering and judging it; 0 where that was known.
+    it was asked for and can be counted. reference: that the source agrees with the case's reference, in words; else
+    empty. seconds: of lowering and judging it; 0 where that was known.
     """
 
     run: Run
@@ -39,6 +40,7 @@ class Result:
     notes: tuple[str, ...] = ()
     source_digest: str = ""
     cost: KernelCost | None = None
+    reference: str = ""
     seconds: float = field(default=0.0, compare=False)
 
     def count(self, verdict: str) -> int:

@@ -77,4 +77,5 @@ def clean_in_words(result: Result) -> str:
         parts.append(f"{plural(len(atomics), 'atomic')} proved")
     if not outputs:
         parts.append("no output was compared")
+    parts += [result.reference] if result.reference else []
     return "; ".join(parts)

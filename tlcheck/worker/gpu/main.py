@@ -19,6 +19,7 @@ from tlcheck import files
 from tlcheck.case import Case
 from tlcheck.targets.nvidia import arch_of
 from tlcheck.worker import failures, limits, release
+from tlcheck.worker.dependencies import Recorder
 from tlcheck.worker.gpu import task as tasks
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import (
@@ -63,6 +64,10 @@ def main(file: str) -> None:
     if isinstance(task, CaseTask) and task.processor:
         limits.limit_processor_time(task.processor)
     answer = TaskAnswer(task)
+    recorder = None
+    if isinstance(task, InputsTask | ReferTask):  # their answers may be kept
+        recorder = Recorder()
+        recorder.watch()
     try:
         answer.enter("import")
         _do(task, answer)
@@ -72,7 +77,19 @@ def main(file: str) -> None:
         failure = failures.from_exception(error, answer.content["phase"], file)
         answer.content["failure"] = asdict(failure)
         answer.write()
+    if recorder is not None and isinstance(task, InputsTask | ReferTask):
+        answer.content["dependencies"] = _read(recorder, Path(task.folder))
+        answer.write()
     os._exit(0)
+
+
+def _read(recorder: Recorder, folder: Path) -> dict[str, Any] | None:
+    """What a task has read, without the files that the controller made for it."""
+    found = recorder.found()
+    if found is None:
+        return None
+    files = {file: digest for file, digest in found.files.items() if folder not in Path(file).parents}
+    return asdict(replace(found, files=files))
 
 
 def _do(task: Task, answer: TaskAnswer) -> None:
