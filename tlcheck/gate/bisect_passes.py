@@ -196,7 +196,9 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
         return Guilty("", onset.number, claim, ())
     if not onset.number:
         return Guilty(onset.orders, 0, claim, ())
-    before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
+    is_layout = pipeline.unheld is not None and onset.number == pipeline.unheld.place
+    text = pipeline.whole if is_layout else pipeline.text
+    before, after = text(onset.number - 1), text(onset.number)
     name = pipeline.called(onset.number)
     number = pipeline.number(onset.number)
     origin = claim.finding.origin if claim.finding is not None else None
@@ -215,7 +217,10 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
         yield "or an earlier one: orders are watched from tl.VectorizeLoop on"
     elif onset.orders == pipeline.names[onset.number]:
         yield f"{onset.orders} should have ordered them"
-    if onset.number == pipeline.tiles:
+    unheld = pipeline.unheld
+    if unheld is not None and onset.number == unheld.place:
+        yield unheld.words
+    elif onset.number == pipeline.tiles:
         yield "with the layouts that tl.LayoutInference chose"
 
 

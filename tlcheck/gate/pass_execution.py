@@ -137,11 +137,26 @@ class ExecutedPasses:
         """Since when a claim of `refuted` is wrong."""
         if not self._ordered_by(claim):
             return PassOnset(0, orders=self._orders(claim))
-        right, wrong, states = self._searched(claim, self._since(claim) if claim.kind == "order" else 1)
+        first = self._since(claim) if claim.kind == "order" else 1
+        right, wrong, states = self._searched(claim, first)
+        if wrong == first > 1 and not self._orders(claim):
+            return self._before_orders(claim, wrong)
+        unheld = self._pipeline.unheld
+        if wrong == self._pipeline.tiles and unheld is not None and claim.kind == "output":
+            return PassOnset(unheld.place)
         between = tuple(range(right + 1, wrong))
         reason = next((states[n].reason for n in between if n in states and states[n].reason), "")
         generated = wrong == self._pipeline.last and self._said(claim, self._execution(wrong)).state == "right"
         return PassOnset(wrong + generated, between, reason, self._orders(claim), generated)
+
+    def _before_orders(self, claim: Claim, number: int) -> PassOnset:
+        """Since when a wait is missing that is missing in the first pass of which orders are watched: since an output
+        is wrong that reads too early, where there is one.
+        """
+        outputs = [replace(claim, kind="output", buffer=name, key=name) for name in self._wrong]
+        onsets = [self.onset(output) for output in outputs]
+        found = min((o for o in onsets if o.number < number), key=lambda o: o.number, default=None)
+        return found or PassOnset(number)
 
     def _searched(self, claim: Claim, first: int) -> tuple[int, int, dict[int, PassState]]:
         """The last pass after which a claim is right, the next after which it is wrong, and the states looked at.

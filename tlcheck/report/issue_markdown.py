@@ -15,6 +15,7 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
 _COLUMNS, _OF_A_SIDE = 160, 4
+_UNSURE = "or an earlier one: "  # of a pass
 _LEAST_CUDA = 5  # lines of a kernel that are worth showing
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
@@ -68,7 +69,8 @@ def _below(issue: Issue) -> Iterator[str]:
 
 def _title(issue: Issue, finding: Finding) -> str:
     """The pass that is to blame, and what happens first."""
-    guilty = f"{issue.reduced.pass_name}: " if issue.reduced.pass_name else ""
+    is_sure = issue.reduced.pass_name and not _note(finding).startswith(_UNSURE)
+    guilty = f"{issue.reduced.pass_name}: " if is_sure else ""
     origin = finding.origin
     words = _TITLES.get(origin.kind, "") if origin is not None and origin.buffers else ""
     if origin is None or not words or (origin.kind == "unordered" and not origin.missing):
@@ -87,8 +89,15 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
         yield "The TIR after the last pass is still right; the CUDA made of it is not."
+    elif name and (note := _note(finding)).startswith(_UNSURE):
+        yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
     elif name:
-        yield f"The TIR is right before `{name}`, and wrong after it."
+        yield f"The TIR is right before `{name}`, and wrong after it{f' ({note})' if note else ''}."
+
+
+def _note(finding: Finding) -> str:
+    """What else there is to say of the pass."""
+    return finding.history.note if finding.history is not None else ""
 
 
 def _releases(issue: Issue) -> str:

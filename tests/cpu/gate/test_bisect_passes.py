@@ -14,6 +14,7 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, installed, make_
 from tlcheck.cli import bisect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
+from tlcheck.execute.request import Request
 from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.report.bisect_report import Bisected, write
@@ -21,6 +22,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.verdicts.results import read_snapshot
 
+LOOP = Path("tests/fixtures/wrong/loop-0.1.15.snapshot.json")
 PASSES = {
     "source": "",
     "intent": "tl.Simplify",
@@ -51,6 +53,15 @@ def test_the_first_pass_after_which_it_is_wrong(file: Path, states: list[str], g
     found = judge_passes(make_run(), every_pass(file))
     assert [point.state for point in found.row.points] == states
     assert [g.pass_name for g in found.guilty] == guilty
+
+
+def test_a_layout_of_too_few_elements_is_the_fault_of_its_pass() -> None:
+    """LowerTileOp only does what LayoutInference has said: `f` has 256 elements, its layout has 100."""
+    whole = every_pass(LOOP)
+    (guilty,) = judge_passes(make_run(), whole, Request()).guilty
+    assert guilty.pass_name == "tl.LayoutInference"
+    assert guilty.notes == ("it gives f a layout for 100 of its 256 elements",)
+    assert "+f: (i) -> thread i, local 0" in guilty.difference
 
 
 def test_the_tir_before_and_after_it() -> None:

@@ -60,5 +60,25 @@ def test_passes_that_cannot_be_executed_lie_between() -> None:
     assert len(told.asked) <= 13
 
 
+class ToldOrder(Told):
+    """A wait that is missing wherever orders are watched; an output's states are told."""
+
+    _wrong = ("B",)  # type: ignore[assignment]
+
+    def _orders(self, claim: Claim) -> str:
+        return ""
+
+    def state(self, claim: Claim, number: int) -> PassState:
+        return PassState("wrong") if claim.kind == "order" else super().state(claim, number)
+
+
+@pytest.mark.parametrize(("first", "onset"), [(30, 30), (60, 51)])
+def test_a_wait_is_missing_since_an_output_is_wrong(first: int, onset: int) -> None:
+    """Orders are watched from VectorizeLoop on, here pass 50: the next pass is guilty only if nothing says more."""
+    told = ToldOrder(["right"] * first + ["wrong"] * (66 - first))
+    told._pipeline.vectors = 50
+    assert told.onset(replace(CLAIM, kind="order", buffer="s")).number == onset
+
+
 def test_passes_of_one_name_are_numbered() -> None:
     assert Told(["right"] * 3)._pipeline.called(1) == "pass (2 of 3)"

@@ -86,6 +86,23 @@ def test_a_maintainer_finds_what_they_need() -> None:
     assert "**Releases**: wrong in 0.1.9 to 0.1.13." in markdown(replace(about, claim=claim))
 
 
+def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
+    about = issue()
+    finding = about.claim.finding
+    assert finding is not None
+
+    def noted(note: str) -> str:
+        history = FindingHistory((), pass_name="tl.VectorizeLoop", note=note)
+        return markdown(replace(about, claim=replace(about.claim, finding=replace(finding, history=history))))
+
+    unsure = noted("or an earlier one: orders are watched from tl.VectorizeLoop on")
+    assert unsure.startswith("# [Bug] `O` is read before it is written (sm_80, 0.1.13)\n")
+    assert "where it begins is not known: orders are watched from tl.VectorizeLoop on." in unsure
+    sure = noted("it gives f a layout for 100 of its 256 elements")
+    assert sure.startswith("# [Bug] tl.VectorizeLoop: ")
+    assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
+
+
 def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
     many = tuple((f"-{n}", *(f"+{n}.{m}" for m in range(30))) for n in range(40))
     text = markdown(issue(many))
