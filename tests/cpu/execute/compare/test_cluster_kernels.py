@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.mutations.tools import called, integer, with_argument, with_statement
+from tests.cpu.mutations.tools import binary, called, integer, rewrite, with_argument, with_statement
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
 
 Change = Callable[[Stmt], Stmt]
 
@@ -181,3 +181,33 @@ def test_bytes_of_a_response_that_nobody_announces_are_waited_for_in_vain() -> N
     found = changed("taken", "ptx_arrive_barrier_expect_tx", 0, other(1, 32))
     assert found.illegal is not None
     assert str(found.illegal).startswith("deadlock: waits at come[0]")
+
+
+def numbered_by_threads(step: int) -> Execution:
+    """Two blocks whose product names its mbarrier by a number that each thread computes, `step` x its own more."""
+    snapshot = fixture("two_blocks")
+    source = snapshot.checkpoints["source"]
+    every = list(statements(source.body))
+    thread = next(s.var for s in every if isinstance(s, Bind) and s.var.value == "thread")
+    product = next(s for s in every if called(s) == "tcgen05_gemm")
+    named = next(
+        e for e in postorder(expressions(product)) if e.buffer is not None and e.buffer.scope.endswith("barrier")
+    )
+    more = binary("add", named.args[0], binary("mul", thread, integer(step)))
+    now = with_statement(
+        source,
+        product,
+        lambda stmt: with_expressions(
+            stmt, [rewrite(e, {id(named): replace(named, args=(more,))}) for e in expressions(stmt)]
+        ),
+    )
+    return execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "source": now}), Request(blocks=1))
+
+
+def test_an_mbarrier_of_a_product_may_have_a_number_that_threads_compute() -> None:
+    assert verdicts(numbered_by_threads(0)) == {"agreed"}
+
+
+def test_a_product_names_one_mbarrier() -> None:
+    (output,) = numbered_by_threads(1).outputs
+    assert (output.verdict, output.reason) == ("undecided", "the number of an mbarrier differs between threads")

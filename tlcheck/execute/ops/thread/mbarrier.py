@@ -19,7 +19,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import destinations, used_at
-from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
+from tlcheck.execute.reasons import Illegal, NotModelled, Overrun, SourceUnclear
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Block, Expr
 
@@ -147,6 +147,13 @@ class Barrier:
             worlds = np.flatnonzero(mask.any(axis=-1)).tolist()
             self.kept[key] = frame.active, Named.of([(world, key[0], mask[world]) for world in worlds], mask.shape)
         return self.kept[key][1]
+
+    def of_blocks(self, frame: Frame) -> list[tuple[int, int]]:
+        """World and number of the barrier that each block names. Raises SourceUnclear where its threads differ."""
+        found = [(world, number) for world, number, _, _ in self(frame).each]
+        if len({world for world, _ in found}) < len(found):
+            raise SourceUnclear("the number of an mbarrier differs between threads")
+        return found
 
     def _several(self, mask: Mask, index: Value) -> Named:
         """Lanes of a world may name different ones."""

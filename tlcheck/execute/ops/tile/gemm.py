@@ -25,7 +25,7 @@ from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
-from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, block_frame, region_of, whole
+from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
@@ -83,11 +83,11 @@ def _completed_by(e: Expr, program: KernelProgram) -> Barrier | None:
 
 def _complete(done: Barrier, frame: Frame, program: KernelProgram) -> None:
     """The product is complete: once in each block."""
-    named = done(block_frame(frame))
-    for number, mask in named.by_number:
+    named = done.of_blocks(frame)
+    for number, mask in done(frame).by_number:
         program.observers.products_committed((done.barriers.name, number), mask)
     release(program, done.barriers, done(frame))
-    for world, number, _, _ in named.each:
+    for world, number in named:
         done.barriers.arrive(world, number, 1)
 
 

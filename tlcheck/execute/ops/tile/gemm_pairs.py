@@ -100,10 +100,10 @@ def by_even(run: Run, program: KernelProgram) -> Run:
 
 def complete_in_both(done: Barrier, frame: Frame, program: KernelProgram) -> None:
     """The products until now are complete: once in each of two blocks (ranks 0 and 1)."""
-    named, observers = done(block_frame(frame)), program.observers
+    observers = program.observers
     for rank in range(_BLOCKS):
         for _, at in destinations(rank, frame, program):
             for number, mask in done(frame).by_number:
                 observers.arrived((done.barriers.name, number), mask, at)
-            for world, number, _, _ in named.each:
+            for world, number in done.of_blocks(frame):
                 done.barriers.arrive(int(at[world]), number, 1)

@@ -78,7 +78,6 @@ def _spread(words: Array, first: Array, shape: tuple[int, ...], grain: int) -> A
 
 def _complete(done: Barrier, frame: Frame, program: KernelProgram) -> None:
     """The product is complete: once in each block."""
-    named = done(block_frame(frame))
     release(program, done.barriers, done(frame))
-    for world, number, _, _ in named.each:
+    for world, number in done.of_blocks(frame):
         done.barriers.arrive(world, number, 1)

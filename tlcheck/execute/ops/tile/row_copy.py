@@ -10,7 +10,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.ops.thread.mbarrier import barrier
-from tlcheck.execute.ops.tile.regions import ONE, Lattice, Region, Tile, block_frame, region_of
+from tlcheck.execute.ops.tile.regions import ONE, Lattice, Region, Tile, region_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
@@ -50,7 +50,7 @@ def of_rows(e: Expr, gathers: bool, program: KernelProgram) -> Run:
             target.write(inner, values)
             octets += len(values) * source.kind.bits // 8
         if done is not None:
-            for world, number, _, _ in done(block_frame(frame)).each:
+            for world, number in done.of_blocks(frame):
                 done.barriers.expect(world, number, -octets)
         return 0
 
