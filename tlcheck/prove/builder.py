@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from tlcheck.algebra.algebra import Algebra, Content
@@ -63,7 +64,7 @@ class Builder:
         value = self.reader.read(
             frame.value(), frame.around.lane, site.placed, site.scope, site.target.dtype, unguarded
         )
-        leaves = tuple(frame.leaf(load) for load in value.leaves)
+        leaves = tuple(replace(frame.leaf(load), when=frame.when(load)) for load in value.leaves)
         needed = tuple(self.algebra.poly(c) for c in value.conditions)
         frame.promise(site.value)
         footprint = Footprint(
@@ -243,6 +244,14 @@ class _Frame:
         if self.b.logical and LANE not in self.algebra.variables(*indices):
             (self.perhaps if self._at_times else self.reads).extend(inside)
         return Leaf(load.root, scope, self._in_one_version(load, offset))
+
+    def when(self, load: Load) -> tuple[Poly, ...]:
+        """The conditions under which a choice reads it; none where they are not understood: it counts as read."""
+        held = [c if holds else Expr("not", "bool", (c,)) for c, holds in load.when]
+        try:
+            return tuple(map(self.algebra.poly, held))
+        except UnreadableError:
+            return ()
 
     def _in_one_version(self, load: Load, offset: Poly) -> Poly:
         """The offset within one version of a shared buffer that a pipeline keeps several of: which is a matter of

@@ -115,7 +115,7 @@ def _runs(algebra: Algebra, evaluate: Evaluator, f: Footprint, known: frozenset[
 
 def _polynomials(f: Footprint) -> list[Poly]:
     loops = [p for bounds in f.outer.values() for p in bounds]
-    elements = [leaf.element for leaf in f.leaves]
+    elements = [p for leaf in f.leaves for p in (leaf.element, *leaf.when)]
     return [f.target, *f.conditions, *f.inside, *f.reads, *f.flags, *f.needed, *elements, *loops]
 
 

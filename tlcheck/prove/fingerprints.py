@@ -150,13 +150,18 @@ def weigh(values: Values, number: int) -> Words:
 
 
 _THREAD = 1 << 32  # more than a thread has registers
+_NOT_READ = -1 << 62  # no element: what a choice does not take
 
 
 def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:
     """The element that a leaf reads at each point, from its offset; registers by the fragment that they belong to."""
-    if leaf.table is None:
-        return where + np.asarray(evaluate(leaf.thread), dtype=np.int64) * _THREAD if leaf.thread else where
-    return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
+    if leaf.table is not None:
+        where = leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
+    elif leaf.thread:
+        where = where + np.asarray(evaluate(leaf.thread), dtype=np.int64) * _THREAD
+    for condition in leaf.when:
+        where = np.where(np.not_equal(evaluate(condition), 0), where, _NOT_READ)
+    return where
 
 
 _ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)

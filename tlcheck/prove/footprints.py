@@ -21,6 +21,8 @@ THREADS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("thread")
 class Leaf:
     """An element that a lane's value reads: `element` of `root`; through `table` for the register `element` of
     `thread`.
+
+    when: polynomials that are not 0 where it is read: on one side of a choice. Empty: everywhere.
     """
 
     root: str
@@ -28,6 +30,7 @@ class Leaf:
     element: Poly
     thread: Poly = field(default_factory=dict)
     table: FragmentTable | None = None
+    when: tuple[Poly, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Program
 from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, related, symbols
 from tlcheck.prove.builder import Builder
+from tlcheck.prove.choices import taken
 from tlcheck.prove.comparison import floating
 from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
@@ -48,6 +49,7 @@ def refute(c: Comparison) -> FootprintDifference | None:
         loops = [{uid: [*map(key, ends)] for uid, ends in f.outer.items()} for f in actual]
         if any(each != loops[0] for each in loops):
             continue
+        intended, actual = taken(intended, actual)
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
         choices = _instances(algebra, c.intent.program, intended, actual, _launch(algebra, c))
@@ -245,7 +247,7 @@ _KNOWN = frozenset(
 
 def _polynomials(f: Footprint) -> list[Poly]:
     loops = [p for bounds in f.outer.values() for p in bounds]
-    leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread)]
+    leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread, *leaf.when)]
     return [f.target, *f.conditions, *f.inside, *f.reads, *f.perhaps, *f.flags, *f.needed, *leaves, *loops]
 
 

@@ -61,7 +61,13 @@ class _Keys:
         a, footprint = self.algebra, part.footprint
         leaves = tuple(
             [
-                (self.poly(thread), self.factors(element), self.poly(leaf.thread), self.table(leaf.table))
+                (
+                    self.poly(thread),
+                    self.factors(element),
+                    self.poly(leaf.thread),
+                    self.table(leaf.table),
+                    tuple(map(self.poly, leaf.when)),
+                )
                 for leaf, (thread, element) in zip(footprint.leaves, part.leaves, strict=True)
             ]
         )

@@ -17,8 +17,9 @@ from tlcheck.program.walk import Program
 from tlcheck.prove.alignment import aligned
 from tlcheck.prove.assumptions import assume, symbols
 from tlcheck.prove.builder import Builder
+from tlcheck.prove.choices import taken
 from tlcheck.prove.comparison import BUDGET, anchored, assignments, identical, same
-from tlcheck.prove.contents import contents, holding, keeps_bounds
+from tlcheck.prove.contents import contents, holding, keeps_bounds, reads
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
 from tlcheck.prove.known import KnownSums
@@ -121,6 +122,7 @@ class Plan:
         require_one_form(intended, actual)
         require_one_type(intended, actual)
         require_one_launch(algebra, intended, actual)
+        intended, actual = taken(intended, actual, lambda f, condition: _is_steady(algebra, f, condition))
         if not (self._same(algebra, intended, actual) and all(aligned(algebra, f) for f in actual)):
             return False
         # they have to be the same with each content of memory that keeps the source in bounds
@@ -144,6 +146,11 @@ class Plan:
         except UndecidedError:
             pass
         return same(algebra, guarded, actual, bounded, known)
+
+
+def _is_steady(algebra: Algebra, f: Footprint, condition: Poly) -> bool:
+    """Whether a condition depends on nothing but what is enumerated."""
+    return not reads(algebra, condition) and algebra.variables(condition) <= {d.uid for d in f.space}
 
 
 def forms_of(footprints: Sequence[Footprint]) -> set[tuple[object, ...]]:

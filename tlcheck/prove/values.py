@@ -36,13 +36,20 @@ _ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 _NARROW = ("float16", "bfloat16")
 
 
+Condition = tuple[Expr, bool]  # and whether it holds
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """A leaf of a value: one element of memory, or (without a root) an integer expression."""
+    """A leaf of a value: one element of memory, or (without a root) an integer expression.
+
+    when: conditions of the choices around it, under which it is read at all.
+    """
 
     root: str
     buffer: Buffer | None
     indices: tuple[Expr, ...]
+    when: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,14 +99,29 @@ Part = tuple[str, tuple[Load, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Operand:
+    """An expression that is read at one place. depth: of the registers that led there. when: see `Load`."""
+
+    expr: Expr
+    placed: Placed
+    depth: int = 0
+    when: tuple[Condition, ...] = ()
+
+    def parts(self, name: str, args: tuple[Expr, ...]) -> tuple[_Operand, ...]:
+        """The operands of the operator that it is. A choice reads only one of two."""
+        sides: list[tuple[Condition, ...]] = [()] * len(args)
+        if name == "select":
+            sides = [(), ((args[0], True),), ((args[0], False),)]
+        return tuple(replace(self, expr=a, when=self.when + side) for a, side in zip(args, sides, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Operator:
-    """An operator whose operands are read at one place. depth: of the registers that led there."""
+    """An operator whose operands are still to be read."""
 
     name: str
-    args: tuple[Expr, ...]
-    commutes: bool
-    placed: Placed
-    depth: int
+    operands: tuple[_Operand, ...]
+    commutes: bool = False
 
     def of(self, parts: list[Part]) -> Part:
         """The operator's form from those of its operands."""
@@ -124,38 +146,42 @@ class _Reading:
     def form(self, e: Expr, placed: Placed) -> Part:
         """The form and the leaves of an expression, operands before operators: some sums have thousands of terms."""
         done: list[Part] = []
-        tasks: list[_Operator | tuple[Expr, Placed, int]] = [(e, placed, 0)]
+        tasks: list[_Operator | _Operand] = [_Operand(e, placed)]
         while tasks:
             task = tasks.pop()
             if isinstance(task, _Operator):
-                done.append(task.of([done.pop() for _ in task.args]))
+                done.append(task.of([done.pop() for _ in task.operands]))
                 continue
-            found = self._read(*task)
+            found = self._read(task)
             if isinstance(found, _Operator):
-                tasks += [found, *((arg, found.placed, found.depth) for arg in found.args)]
+                tasks += [found, *found.operands]
             else:
                 done.append(found)
         return done.pop()
 
-    def _read(self, e: Expr, placed: Placed, depth: int) -> Part | _Operator:
+    def _read(self, operand: _Operand) -> Part | _Operator:
         """A leaf, or an operator whose operands are still to be read."""
-        e, placed, depth = self._followed(e, placed, depth)
+        e, placed, depth = self._followed(operand.expr, operand.placed, operand.depth)
+        operand = _Operand(e, placed, depth, operand.when)
         if e.op in ("float", "int"):
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
             self.reader.stores.require_unchanged(e, placed, self.used)
-            return _stored(e.dtype), (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
+            root = self.reader.program.roots.of(e.buffer.data)
+            return _stored(e.dtype), (Load(root, e.buffer, e.args, operand.when),)
         if e.op != "cast" and self._is_index(e):
-            return "#", (Load("", None, (e,)),)
+            return "#", (Load("", None, (e,), operand.when),)
         if e.op not in _SHAPED and e.op not in ("call", "select", "cast"):
             what = f"{e.op} {e.value or ''}".strip()
             raise UnreadableError(f"its value has a part that is not understood ({what})")
-        return self._address(e) if e.value in ADDRESSES else self._operator(e, placed, depth)
+        return self._address(operand) if e.value in ADDRESSES else self._operator(operand)
 
-    def _operator(self, e: Expr, placed: Placed, depth: int) -> _Operator:
+    def _operator(self, operand: _Operand) -> _Operator:
         """The operator that an expression is, by a name that says all that matters of its type."""
+        e = operand.expr
         if e.op == "cast":
-            return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
+            name = f"{_CAST}{dtype_of(e.dtype).name}"
+            return _Operator(name, operand.parts(name, e.args))
         if atomic_name(e):
             # each call of an atomic returns another number, even where two are the same expression
             if self.has_atomic:
@@ -163,19 +189,19 @@ class _Reading:
             self.has_atomic = True
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
         if _is_arithmetic(e) and e.dtype in _NARROW:  # it is that of float32, rounded: passes may say so
-            return _Operator(f"{_CAST}{e.dtype}", (replace(e, dtype="float32"),), False, placed, depth)
+            return _Operator(f"{_CAST}{e.dtype}", (replace(operand, expr=replace(e, dtype="float32")),))
         if _is_arithmetic(e) and e.dtype != "float32":
             name = f"{name}:{e.dtype}"
         if name in _TURNED:
             name, args = _TURNED[name], args[::-1]
-        return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
+        return _Operator(name, operand.parts(name, args), e.op in _COMMUTATIVE)
 
-    def _address(self, e: Expr) -> Part:
+    def _address(self, operand: _Operand) -> Part:
         """An address, as an atomic within the value has it."""
-        found = pointer(self.reader.program, e)
+        found = pointer(self.reader.program, operand.expr)
         if found is None:
-            raise UnreadableError(f"an address in its value is not understood ({e.value})")
-        return f"&{found.dtype}", (Load(found.root, found.buffer, found.indices),)
+            raise UnreadableError(f"an address in its value is not understood ({operand.expr.value})")
+        return f"&{found.dtype}", (Load(found.root, found.buffer, found.indices, operand.when),)
 
     def _followed(self, e: Expr, placed: Placed, depth: int) -> tuple[Expr, Placed, int]:
         """The expression that a variable, a cast, a guard or a register of a pass's own stands for."""
