@@ -120,7 +120,9 @@ class StandInWorker:
     files: Mapping[str, tuple[DeclaredCase, ...]] = field(default_factory=dict)
     kernels: tuple[str, ...] = ()
     snapshots: Mapping[str, Path] = field(default_factory=dict)
-    failures: Mapping[str, Failure] = field(default_factory=dict)  # by the name of a file or case
+    failures: Mapping[str, Failure] = field(
+        default_factory=dict
+    )  # by the name of a file, of a case, or FILE::NAME of what is imported
     scripts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     running: list[Job] = field(default_factory=list)
@@ -161,7 +163,9 @@ class StandInWorker:
     def _answer(self, job: Job) -> Answer:
         if task_of(job) == "capture":
             return Answer(self.scripts[Path(job.file).name], None, 0.0, 0.0, "")
-        failure = self.failures.get(Path(job.file).name if task_of(job) == "discover" else name_of(job))
+        file = Path(job.file).name
+        asked = (file, f"{file}::{name_of(job)}") if task_of(job) == "discover" else (name_of(job),)
+        failure = next((self.failures[name] for name in asked if name in self.failures), None)
         result = None if failure else self._discover(job) if task_of(job) == "discover" else self._lower(job)
         return Answer(result, failure, 0.0, 0.0, "")
 

@@ -70,13 +70,14 @@ class CapturedKernel:
 class Captured:
     """What a script came to. ended: why it did not come to its end. names: kernels that it defines.
 
-    refused: those that TileLang refuses, as the script expects.
+    refused: those that TileLang refuses, as the script expects. needing: what those of `names` lack to be lowered.
     """
 
     kernels: tuple[CapturedKernel, ...] = ()
     ended: Failure | None = None
     names: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    needing: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ class Script:
             run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
             return [*found, Lowered(run, None, captured.ended)]
         return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
+
+    def uncalled(self, captured: Captured) -> tuple[str, ...]:
+        """Return the kernels that the user's file defines and does not compile, where it compiles none."""
+        is_whole = captured.ended is None and not captured.kernels and not captured.refused
+        return captured.names if is_whole and not self.found and not self.how.live else ()
 
     def end(self, captured: Captured) -> End:
         """How far it came."""
@@ -163,6 +169,7 @@ class Script:
             return captured.ended
         kernels = ", ".join(f"{self.run.file}::{name}" for name in captured.names)
         hint = f"; name a kernel: {kernels}" if kernels else ""
+        hint += f" ({captured.needing})" if captured.needing else ""
         refused = f" but {_kernels_in_words(len(captured.refused))} that it expects to be refused"
         what = refused if captured.refused else ""
         return Failure("usage", "run", f"declares no case, and run as a script it compiles no kernel{what}{hint}")

@@ -20,7 +20,17 @@ from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.keyword import Keyword
 from tlcheck.lower.machines import JobExecutor, MachinePool
 from tlcheck.lower.runs import Lowered, Run
-from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
+from tlcheck.lower.scripts import (
+    Captured,
+    End,
+    Script,
+    Scripts,
+    captured,
+    is_helper,
+    is_script,
+    require_no_script,
+    with_scripts,
+)
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.warm import WarmProcesses
 from tlcheck.probes.unknown import measure_unknown
@@ -172,7 +182,28 @@ class _Inputs:
     key: str
 
 
-_Purpose = _Import | Script | Run | _Inputs
+@dataclass
+class _Uncalled:
+    """The kernels of a script that compiles none. open: how many are not imported yet. needing: why some cannot be
+    lowered, in words. lowered: how many can.
+    """
+
+    script: Script
+    captured: Captured
+    open: int
+    needing: list[str] = field(default_factory=list)
+    lowered: int = 0
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """A job to import one of these kernels. place: of it among them."""
+
+    of: _Uncalled
+    place: int
+
+
+_Purpose = _Import | Script | Run | _Inputs | _Builder
 
 
 class _Lowering:
@@ -201,10 +232,12 @@ class _Lowering:
                     yield from self._captured(script, job, done)
                 case Run() as run, LowerJob() as job:
                     yield from self._with_inputs(self._lowered(run, done), job, done)
+                case _Builder() as builder, _:
+                    yield from self._built(builder, done)
                 case _Inputs(key), _:
                     yield from self._inputs.ended(key, done, stopped=self._session.stopped)
             # say how many runs there are, once, when all files are imported and all scripts run
-            if self._runs and not any(isinstance(purpose, (_Import, Script)) for purpose in self._under_way.values()):
+            if self._runs and not any(isinstance(p, (_Import, Script, _Builder)) for p in self._under_way.values()):
                 self._watcher.total(self._runs)
                 self._runs = 0
 
@@ -277,6 +310,9 @@ class _Lowering:
         """The kernels of a script, or why there is none."""
         script = replace(script, run=replace(script.run, versions=done.versions))
         found = captured(job, done.answer, self._session.folder)
+        if names := script.uncalled(found):
+            self._ask_builders(_Uncalled(script, found, len(names)), names)
+            return
         results = script.results(found, kept=bool(done.snapshot))
         if self._settings.keyword is not None and not is_test(Path(script.run.file)):  # pytest has chosen among tests
             results = [each for each in results if not each.run.name or self._settings.keyword.holds(each.run.case)]
@@ -287,6 +323,40 @@ class _Lowering:
             self._session.passed_over.append(Path(script.run.file))
         insort(self._session.ends, script.end(found), key=lambda end: end.run.position)
         yield from results
+
+    def _ask_builders(self, wanted: _Uncalled, names: Sequence[str]) -> None:
+        """Have the kernels of a script that compiles none imported, as if the user had named each."""
+        run = wanted.script.run
+        for place, name in enumerate(names):
+            job = DiscoverJob(run.file, name, {}, **self._common(run.target))
+            self._ask(self._sides[run.toolchain], (job, _Builder(wanted, place)))
+
+    def _built(self, builder: _Builder, done: AnsweredJob) -> Iterator[Lowered]:
+        """Lower one of these kernels, if its arguments have defaults. After the last one, say what the others need."""
+        wanted, found = builder.of, discovered(done.job, done.answer)
+        script = wanted.script
+        wanted.open -= 1
+        if found.failure is not None:
+            wanted.needing.append(found.failure.message)
+        else:
+            own = replace(script.run, versions=done.versions, target="", position=(*script.run.position, builder.place))
+            targets = frozenset((case.name, script.run.target) for case in found.cases) if self._settings.arch else None
+            selection = Selection(Path(script.run.file), name_of(done.job), only=targets)
+            runs = list(self._runs_of(own, selection, found))
+            wanted.lowered += len(runs)
+            self._runs += len(runs)
+            self._ask(self._sides[script.run.toolchain], *((self._lowering(run), run) for run in runs))
+        if not wanted.open:
+            yield from self._all_built(wanted)
+
+    def _all_built(self, wanted: _Uncalled) -> Iterator[Lowered]:
+        """What cannot be lowered is a remark; a failure where nothing can."""
+        script, needing = wanted.script, "; ".join(sorted(wanted.needing))
+        if not wanted.lowered:
+            yield from script.results(replace(wanted.captured, needing=needing), kept=False)
+            return
+        remarks = (f"{script.run.file}: left out: {needing}",) if needing else ()
+        insort(self._session.ends, End(script.run, 0, None, remarks), key=lambda end: end.run.position)
 
     def _imported(self, asked: _ToolchainWork, place: int, done: AnsweredJob) -> Iterator[Lowered]:
         """Take one file of a toolchain. With the last one its runs are known.

@@ -66,6 +66,13 @@ def kernel_names(module: ModuleType) -> list[str]:
     return [name for name, value in named if not standins.is_stand_in(value) and kernels.is_kernel(value)]
 
 
+def builder_names(module: ModuleType) -> list[str]:
+    """Return what may be lowered: also functions of the file that define a PrimFunc and that nothing decorates."""
+    own = [(name, value) for name, value in vars(module).items() if _is_function(value) and _is_own(module, value)]
+    plain = [name for name, value in own if not name.startswith("_") and "prim_func" in value.__code__.co_names]
+    return list(dict.fromkeys([*kernel_names(module), *plain]))
+
+
 def lookup(module: ModuleType, name: str) -> Any:
     """The case, kernel or function of that name. Raises RequestError with what the user may have meant."""
     value = vars(module).get(name)

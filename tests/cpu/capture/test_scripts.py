@@ -299,6 +299,14 @@ def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+def test_a_file_that_compiles_nothing_is_checked_with_default_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = LAZY.replace("@compiler.jit(out_idx=[1])\n", "").replace("def add(n,", "def plain(n=64,")
+    script("library.py", LAZY, plain, "def helper(n): return n")
+    code, report = check(capsys, "library.py", "--arch", "sm_90")
+    assert (code, cases(report)) == (0, {"library.py::plain": ""})
+    assert report["notes"] == ["library.py: left out: add needs --arg n=..."]
+
+
 def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:
     script(
         "tuned.py",

@@ -169,6 +169,28 @@ def test_only_the_kernels_whose_names_a_keyword_holds_of(workers: dict[str, Stan
     assert (lowered, session.passed_over) == ([], [Path("k.py")])
 
 
+def test_kernels_that_a_file_does_not_compile_are_lowered_with_their_defaults(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    file = tmp_path / "k.py"
+    file.write_text("import tilelang")
+    needs = Failure("usage", "import", "sized needs --arg M=...")
+    worker = workers["pinned"]
+    worker.files, worker.failures = {"k.py": (declared("a"), declared("b"))}, {"k.py::sized": needs}
+    worker.scripts = {"k.py": {"kernels": [], "names": ["b", "sized", "a"]}}
+    lowered, made, watcher = lower(tmp_path, [Selection(file)], scripts=Scripts())
+    both = [(f"{file}::{name}", target, "pinned") for name in "ba" for target in ("sm_80", "sm_90")]
+    assert (names(lowered), watcher.expected) == (both, 4)
+    assert made.remarks == [f"{file}: left out: sized needs --arg M=..."]
+    lowered, _, _ = lower(tmp_path, [Selection(file)], scripts=Scripts(), arch=("sm_90",), keyword=parse_keyword("a"))
+    assert names(lowered) == [(f"{file}::a", "sm_90", "pinned")]
+    worker.scripts = {"k.py": {"kernels": [], "names": ["sized"]}}
+    (none,), made, _ = lower(tmp_path, [Selection(file)], scripts=Scripts())
+    assert none.failure is not None
+    assert none.failure.message.endswith(f"; name a kernel: {file}::sized (sized needs --arg M=...)")
+    assert lower(tmp_path, [Selection(file, found=True)], scripts=Scripts())[0] == []
+
+
 def test_a_keyword_chooses_among_tests_as_pytest_does(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
     for name in ("test_k.py", "script.py"):
         (tmp_path / name).write_text("import tilelang")

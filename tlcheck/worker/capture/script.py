@@ -64,7 +64,7 @@ def capture(
         ended = standins.told(ended)
     return {
         "ended": asdict(ended) if ended else None,
-        "names": kernel_file.kernel_names(module),
+        "names": kernel_file.builder_names(module),
         "refused": list(refusals.seen),
         "calls": {} if calls is None else calls.write(Path(job.output)),
     }
