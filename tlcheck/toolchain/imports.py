@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,21 +21,26 @@ def imports(toolchain: Toolchain, folder: Path) -> tuple[str, float, bool]:
 
     A failure is never kept: what it lacked may be there now.
     """
-    state = _state(folder, toolchain)
+    state = _state(folder, toolchain.env)
     with suppress(OSError, ValueError, KeyError):
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
         if kept["state"] == state:
             return "", float(kept["seconds"]), True
     error, seconds = try_import(toolchain.python, toolchain.env)
     if not error:
-        with suppress(OSError):  # a folder that nobody may write to
-            files.put(folder / _KEPT, json.dumps({"state": state, "seconds": seconds}))
+        keep(folder, toolchain.env, seconds)
     return error, seconds, False
 
 
-def _state(folder: Path, toolchain: Toolchain) -> str:
+def keep(folder: Path, env: Mapping[str, str], seconds: float) -> None:
+    """Keep that an environment imports TileLang with these variables, and how long that took."""
+    with suppress(OSError):  # a folder that nobody may write to
+        files.put(folder / _KEPT, json.dumps({"state": _state(folder, env), "seconds": seconds}))
+
+
+def _state(folder: Path, env: Mapping[str, str]) -> str:
     """Return a hash over the names, sizes and times of an environment's files, and the variables that it needs."""
-    content = hashlib.sha256(repr(sorted(toolchain.env.items())).encode())
+    content = hashlib.sha256(repr(sorted(env.items())).encode())
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import held
-from tlcheck.toolchain import environment, index, store, stubs
+from tlcheck.toolchain import environment, imports, index, store, stubs
 from tlcheck.toolchain.command import CommandError, Reporter, Runner
 from tlcheck.toolchain.environment import Environment, Recipe
 
@@ -80,8 +81,10 @@ def _build(recipe: Recipe, runner: Runner) -> Environment:
     # show that it works, and leave the byte code of all that is imported behind, whatever the user's setting
     runner.reporter.step("import tilelang")
     env = {"PYTHONDONTWRITEBYTECODE": "", **made.worker_env()}
+    begin = time.monotonic()
     runner.run([made.python, "-c", "import tilelang"], env=env, cwd=made.folder)
     store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
+    imports.keep(folder, made.worker_env(), time.monotonic() - begin)
     return made
 
 

@@ -14,9 +14,10 @@ from tests.cpu.toolchain.stand_ins import Index, Steps
 from tlcheck.errors import UsageError
 from tlcheck.toolchain import environment, store
 from tlcheck.toolchain.environment import release_recipe
+from tlcheck.toolchain.imports import imports
 from tlcheck.toolchain.install import install, remove
 from tlcheck.toolchain.releases import TORCH
-from tlcheck.toolchain.resolve import resolve
+from tlcheck.toolchain.resolve import from_environment, resolve
 
 SHARED = "import torch, pathlib; print(torch.answer, pathlib.Path(torch.__file__).parents[1].name)"
 
@@ -47,6 +48,14 @@ def test_two_toolchains_share_one_torch(index: Index, reporter: Steps) -> None:
 
     remove(made.folder, reporter)
     assert [found for found in environment.folders() if environment.load(found)] == [second.folder]
+
+
+def test_who_asks_after_an_install_imports_nothing(index: Index, reporter: Steps, tmp_path: Path) -> None:
+    count = tmp_path / "imports"
+    index.tilelang("9.1", f"with open({str(count)!r}, 'a') as file: file.write('x')\n")
+    made = install(release_recipe("9.1"), reporter)
+    error, _, known = imports(from_environment("9.1", made), made.folder)
+    assert (error, known, count.read_text()) == ("", True, "x")
 
 
 def test_a_toolchain_that_does_not_import_is_not_installed(index: Index, reporter: Steps) -> None:
