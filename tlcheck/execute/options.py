@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tlcheck.execute.field import Field
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.targets.lookup import TARGETS, USUAL
 from tlcheck.targets.target import Target
@@ -14,7 +15,8 @@ ABSENT = -1  # as the number of an allocation
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """source: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
+    """source: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype, or
+    elements of a field.
 
     early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
     become.
@@ -40,7 +42,7 @@ class Options:
     source: bool
     early: bool = False
     midway: bool = False
-    exact: bool = True
+    exact: bool | Field = True
     costly: bool = False
     late: bool = True
     release: Release = UNKNOWN
@@ -58,6 +60,11 @@ class Options:
     chance: bool = False
     cleared: frozenset[int] | None = frozenset()
     partial: bool = False
+
+    @property
+    def field(self) -> Field | None:
+        """Where floats are elements of a field; None where they are numbers."""
+        return self.exact if isinstance(self.exact, Field) else None
 
     @property
     def is_cuda(self) -> bool:

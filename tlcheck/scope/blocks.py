@@ -400,7 +400,9 @@ class _Level:
         for e in (*indices, *lengths):
             if isinstance(e, Expr):
                 self._loads(e)
-        layout = (*buffer.shape, *buffer.strides, *filter(None, (buffer.elem_offset,)))
+        whole = self._bits.get(str(buffer.data.value)) if buffer.scope == "global" else None
+        flat = whole is not None and len(buffer.shape) == 1  # what an address names: its shape ends with the element
+        layout = (*(() if flat else buffer.shape), *buffer.strides, *filter(None, (buffer.elem_offset,)))
         if any(map(self._depends, layout)):
             raise NotModelled(f"the layout of {buffer.name}")
         if buffer.scope != "global":
@@ -412,8 +414,6 @@ class _Level:
         if len(lengths) != len(buffer.shape) or len(indices) != len(buffer.shape):
             raise NotModelled(f"an access to {buffer.name}")
         bits = dtype_of(buffer.dtype).bits
-        whole = self._bits.get(str(buffer.data.value))
-        flat = whole is not None and len(buffer.shape) == 1
         shape = [whole // bits] if flat and whole is not None else [self._size(e) for e in buffer.shape]
         steps = [self._size(e) for e in buffer.strides] or [prod(shape[n + 1 :]) for n in range(len(shape))]
         moved = np.zeros(self._count, np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from tlcheck.execute.compare.equality import Formulas
 from tlcheck.program.lines import nearest_line
 from tlcheck.program.steering import Steering
 from tlcheck.scope.model import Limit
@@ -16,7 +17,7 @@ _COMPARISONS = named("comparison", "extremum")
 _COMPARE = tuple("max min relu clamp floor ceil round trunc isnan isinf isfinite sort topk".split())
 
 
-def limit_of(source: Function, sizes: Collection[str]) -> Limit:
+def limit_of(source: Function, sizes: Collection[str], formulas: Formulas | None) -> Limit:
     """The reason that other inputs may end otherwise. sizes: names of numbers that are known."""
     steering = Steering(source, sizes)
     for found, reason in (
@@ -26,7 +27,9 @@ def limit_of(source: Function, sizes: Collection[str]) -> Limit:
         stmt = next(found, None)
         if stmt is not None:
             return Limit("inputs", reason, stmt.line or nearest_line(source, stmt))
-    return Limit("inputs", "values were compared, not formulas")
+    if formulas is None or not formulas.reason:
+        return Limit("inputs", "values were compared, not formulas")
+    return Limit("inputs", formulas.reason, formulas.line)
 
 
 def _choices(source: Function, steering: Steering) -> Iterator[Stmt]:

@@ -33,13 +33,14 @@ class ClaimScope:
     """How far an agreed output reaches.
 
     blocks: `all` where each block of the grid ran, or does what one that ran does, at its own place; else `some`.
-    inputs: `drawn` by tlcheck; `given` by the case or a captured call. sizes: `these`.
+    inputs: `all` where both levels are the same formulas; else `drawn` by tlcheck, or `given` by the case or a captured
+    call. sizes: `these`.
     not_taken: source lines (0: unknown) of branches and loops that no input reached. limits: why blocks or inputs are
     not all.
     """
 
     blocks: Literal["some", "all"]
-    inputs: Literal["drawn", "given"]
+    inputs: Literal["drawn", "given", "all"]
     sizes: Literal["these"] = "these"
     not_taken: tuple[int, ...] = ()
     limits: tuple[Limit, ...] = ()

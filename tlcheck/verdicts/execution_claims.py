@@ -183,7 +183,8 @@ class _Claims:
         if outcome.verdict == "undecided":
             return claim
         if wrong is None or outcome.difference is None:
-            return replace(claim, verdict=AGREED, scope=self._scope)
+            equal = self._execution.formulas is not None and outcome.name in self._execution.formulas.equal
+            return replace(claim, verdict=AGREED, scope=self._for_all_inputs if equal else self._scope)
         return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
 
     @cached_property
@@ -191,13 +192,19 @@ class _Claims:
         """How far an output that agreed reaches."""
         execution = self._execution
         left_out = self._blocks_limit()
-        limits = (left_out, inputs.limit_of(self._source, dict(execution.sizes)))
+        limits = (left_out, inputs.limit_of(self._source, dict(execution.sizes), execution.formulas))
         return ClaimScope(
             SOME if left_out else ALL,
             DRAWN if self._drawn else GIVEN,
             not_taken=execution.unreached,
             limits=tuple(limit for limit in limits if limit is not None),
         )
+
+    @property
+    def _for_all_inputs(self) -> ClaimScope:
+        """How far an output reaches that is the same formula at both levels."""
+        limits = tuple(limit for limit in self._scope.limits if limit.of != "inputs")
+        return replace(self._scope, inputs=ALL, limits=limits)
 
     def _blocks_limit(self) -> Limit | None:
         """Why an output that agreed may not in blocks that did not run; None where all ran, or do the same."""

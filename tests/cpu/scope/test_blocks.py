@@ -246,6 +246,16 @@ def test_a_vector_of_256_bits_that_is_aligned_to_128_in_some_blocks_is_told() ->
     assert limit_of(wide, wide, {}, RAN[:1]) == Limit("blocks", "the alignment of C depends on the block", 3)
 
 
+def test_the_extent_of_what_an_address_names_is_not_its_layout() -> None:
+    """A pointer is given as an element of a buffer that ends with it."""
+    ends = replace(C, shape=(_op("add", _place(), 1),))
+    other = _kernel(Store(ends, (_place(),), _load(A, _place()), line=7))
+    assert limit_of(COPY, other, {}, RAN[:1]) is None
+    strided = replace(ends, strides=(BX,))
+    other = _kernel(Store(strided, (_place(),), _load(A, _place()), line=7))
+    assert limit_of(COPY, other, {}, RAN[:1]) == Limit("blocks", "not understood: the layout of C")
+
+
 @pytest.mark.parametrize(
     "layout", [{"elem_offset": BX}, {"strides": (BX,)}, {"shape": (BX,)}], ids=lambda layout: next(iter(layout))
 )

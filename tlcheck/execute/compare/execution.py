@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
     from tlcheck.execute.compare.counting import Counted
+    from tlcheck.execute.compare.equality import Formulas
     from tlcheck.execute.compare.faults import Fault
     from tlcheck.execute.compare.outcome import OutputOutcome
     from tlcheck.execute.memory.pages import Stored
@@ -30,7 +31,7 @@ class Execution:
     say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
     counts: what the lowered kernel costs, where that is asked for. also: sizes with which less was executed, and
     agreed. same_elements: whether both levels wrote the same elements of each output; None where blocks ran
-    one by one.
+    one by one. formulas: the outputs that are equal for all inputs; None where nobody has looked.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -52,6 +53,7 @@ class Execution:
     counts: Counted | None = field(default=None, compare=False)
     also: tuple[tuple[tuple[str, int], ...], ...] = ()
     same_elements: bool | None = None
+    formulas: Formulas | None = None
 
     @property
     def is_clean(self) -> bool:

@@ -17,6 +17,7 @@ from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.counting import Counted, counted
+from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.missed import said_of, without_own
@@ -139,7 +140,7 @@ class _Judge:
     def execution(self) -> Execution:
         """The verdicts on all blocks together; where they cannot run so, on each by itself."""
         try:
-            return self._together()
+            return self._with_formulas(self._together())
         except Entangled:
             requests = apart.requests(self._levels)
             if not requests:
@@ -152,6 +153,13 @@ class _Judge:
         source, draw = self._levels.source_run
         found = apart.joined(self._levels, parts, self._are_ordered)
         return replace(found, left=self._left_by(source), digest=self._digest(source, draw))
+
+    def _with_formulas(self, found: Execution) -> Execution:
+        """The outcome, with the outputs that are the same formulas at both levels; where no witness is needed."""
+        levels = self._levels
+        if levels.checkpoint != LOWERED or levels.request.brief or not found.is_settled:
+            return found
+        return replace(found, formulas=formulas_of(levels, levels.source_run[1]))
 
     def _together(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one.

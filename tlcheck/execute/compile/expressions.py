@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.compile import registry
+from tlcheck.execute import field
+from tlcheck.execute.compile import formulas, registry
 from tlcheck.execute.compile.arithmetic import applied
 from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
 from tlcheck.execute.compile.program import EXPRESSIONS, KernelProgram
@@ -52,6 +53,8 @@ def _constant(e: Expr, program: KernelProgram) -> Code:
         value = bool(value)
     if e.op == "float" and (own := formatted(kind_of(e.dtype), program)) != kind_of(e.dtype):
         value = reinterpreted(rounded(float(value), own), own, kind_of(e.dtype), program.options.exact)
+    if program.options.field is not None and e.op != "str" and kind_of(e.dtype).is_float:
+        value = field.constant(float(value))
     return Code(lambda frame: value, frozenset(), True, True)
 
 
@@ -73,6 +76,9 @@ def _variable(e: Expr, program: KernelProgram) -> Code:
         if uid not in program.parameters:
             raise NotModelled(f"variable {e.value} without a value")
         value = program.parameters[uid]
+        if program.options.field is not None and kind_of(e.dtype).is_float:
+            value = program.options.field.function(f"the number {e.value}")
+            return Code(lambda frame: value, frozenset(), True)
         return Code(lambda frame: value, frozenset(), True, True)
     return replace(known, run=lambda frame: frame.variables[uid])
 
@@ -112,8 +118,12 @@ def _call(e: Expr, program: KernelProgram) -> Code:
         apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
         return _elementwise(e, _promoted(apply, kind_of(e.dtype)), program)
     if name in FUNCTIONS:
-        return _elementwise(e, _function(name, e, program), program)
-    found = registry.handler_of(name, external, program.options.target)(e, program)
+        code = _elementwise(e, _function(name, e, program), program)
+        return code if program.options.field is None else replace(code, uniform=False)
+    handler = registry.handler_of(name, external, program.options.target)
+    if program.options.field is not None:
+        formulas.require_handler(handler, name)
+    found = handler(e, program)
     return found if isinstance(found, Code) else Code(found)
 
 
@@ -124,6 +134,10 @@ def _function(name: str, e: Expr, program: KernelProgram) -> Callable[..., Any]:
     more CUDA's round goes away from zero, as the docstring of T.nearbyint says it should. So what hangs on it is a tie:
     where numbers are changed a little it goes away from zero as well, to a number that is whole.
     """
+    if program.options.field is not None:
+        formula = formulas.function(name, e, program.options.field)
+        if formula is not None:
+            return formula
     if name not in _OF_BITS:
         _require_format(e, program)
     unclear = name == "round" and program.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
@@ -264,6 +278,10 @@ def _operator(e: Expr, program: KernelProgram) -> Code:
 
 def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """What an operator does with the values of its arguments."""
+    if program.options.field is not None and e.op not in ("cast", "ramp", "broadcast"):
+        formula = formulas.operation(e, program.options.field)
+        if formula is not None:
+            return formula
     if e.op == "cast":
         return _cast(kind_of(e.args[0].dtype), kind_of(e.dtype), program)
     if e.op == "ramp":
@@ -295,6 +313,8 @@ def _cast(source: Kind, target: Kind, program: KernelProgram) -> Callable[..., A
     """A conversion; some targets take eight bits for another format than the kernel says."""
     exact = program.options.exact
     own, made = formatted(source, program), formatted(target, program)
+    if program.options.field is not None and (own, made) != (source, target):
+        raise NotModelled(f"{source.name} taken for another format")
     if (own, made) == (source, target):
         return lambda value: converted(value, source, target, exact)
 

@@ -220,7 +220,7 @@ _RSQRT = _numpy(lambda x, *mode: 1.0 / np.sqrt(x))
 _RECIPROCAL = _numpy(lambda x, *mode: np.divide(1.0, x))
 _SIGMOID = _numpy(lambda x: 1.0 / (1.0 + np.exp(-x)))
 
-_NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
+NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "exp": (_numpy(np.exp), ("__exp", "expf", "__expf", "hexp")),
     "exp2": (_numpy(np.exp2), ("exp2f", "hexp2")),
     "exp10": (_EXP10, ("__exp10", "exp10f", "__exp10f")),
@@ -288,5 +288,5 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
 }
 
 FUNCTIONS: dict[str, Callable[[Expr], Apply]] = {
-    name: make for first, (make, others) in _NAMED.items() for name in (first, *others)
+    name: make for first, (make, others) in NAMED.items() for name in (first, *others)
 }

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, nothing_in
+from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, nothing_in, require_sum
 from tlcheck.execute.reasons import NotModelled
 
 Position = int | slice | Array
@@ -91,11 +92,18 @@ class Cells:
     """An allocation of registers or shared memory in all worlds: data has the axes (cell, world, thread).
 
     threads: 1 for what a block shares. kinds: what its views hold; with more than one, cells are 64-bit words of the
-    smallest width, and tags say which kind wrote each: number of the kind * 16 + part of the element.
+    smallest width, and tags say which kind wrote each: number of the kind * 16 + part of the element. opaque: floats
+    are elements of a field, of whose bits nothing is known.
     """
 
     def __init__(
-        self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int, cleared: bool = False
+        self,
+        size: int,
+        kinds: tuple[Kind, ...],
+        seeds: tuple[int, ...],
+        threads: int,
+        cleared: bool = False,
+        opaque: bool = False,
     ) -> None:
         """size: in bytes; seeds: that of each world. cleared: memory of one type begins as zeros.
 
@@ -105,7 +113,7 @@ class Cells:
         if any(k.bits % grain for k in kinds):
             raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
         self.kinds, self.seeds, self._cleared = kinds, seeds, cleared
-        self.shared = threads == 1
+        self.shared, self.opaque = threads == 1, opaque
         self.grain = grain
         shape = (max(1, -(-size * 8 // grain)), len(seeds), threads)
         mixed = len(kinds) > 1
@@ -170,7 +178,7 @@ class Cells:
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
-        other = Cells(self.size, self.kinds, self.seeds, lanes)
+        other = Cells(self.size, self.kinds, self.seeds, lanes, opaque=self.opaque)
         other.data[...] = data
         if other.tags is not None and self.tags is not None:
             other.tags[:] = np.repeat(self.tags.reshape(*self.data.shape)[..., :1], lanes, axis=-1).reshape(-1)
@@ -221,6 +229,8 @@ class Cells:
         """The elements at a position."""
         if self.hook is not None:
             self.hook.taken(self, position)
+        if self.opaque:
+            self._require(kind)
         if self.tags is None:
             return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
         assert isinstance(position, np.ndarray)
@@ -237,6 +247,8 @@ class Cells:
         """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
         if self.hook is not None:
             self.hook.put(self, position, value, mask)
+        if self.opaque:
+            self._require(kind, value)
         self._alike.writes += 1
         if not isinstance(position, np.ndarray):
             target = self.data[position]
@@ -273,7 +285,20 @@ class Cells:
         if self.tags is not None:
             elements = np.unique(where)
             self.put(elements, self.take(elements, kind), None, kind)
-        combine.at(self.flat if self.tags is None or kind.is_float else self.whole, where, values)
+        if self.opaque:
+            self._require(kind, values)
+            require_sum(combine, kind)
+        target = self.flat if self.tags is None or kind.is_float else self.whole
+        combine.at(target, where, values)
+        if self.opaque and kind.is_float:
+            target[where] = reduced(target[where])
+
+    def _require(self, kind: Kind, value: Value = 0) -> None:
+        """Raise NotModelled for elements of a field that are taken for others, or for integers."""
+        if all(kind.memory != other.memory for other in self.kinds):
+            raise NotModelled(f"{self.kinds[0].name} taken for {kind.name}")
+        if not kind.is_float and np.asarray(value).dtype.kind == "f":
+            raise NotModelled(f"{kind.name} made of floats")
 
     def _tag(self, kind: Kind) -> int:
         return (self.kinds.index(kind) + 1) * 16
@@ -308,7 +333,7 @@ class Cells:
             kind = self.kinds[int(tag) // 16 - 1]
             heads = where[tags == tag] - (int(tag) % 16) * self.stride
             cells = np.concatenate([heads + part * self.stride for part in range(self.parts(kind))])
-            words = self._bits(cells)
+            words = np.zeros(cells.shape, np.uint64) if self.opaque else self._bits(cells)
             self.whole[cells] = words.view(np.int64)
             self.tags[cells] = 15
 
@@ -338,8 +363,11 @@ class Cells:
         bits, missing = np.zeros(wrong.shape, np.uint64), np.zeros(wrong.shape, bool)
         for part in range(parts):
             cells = wrong + part * self.stride
-            bits |= self._bits(cells) << np.uint64(self.grain * part)
+            if not self.opaque:
+                bits |= self._bits(cells) << np.uint64(self.grain * part)
             missing |= self.tags.take(cells) == 0
+        if self.opaque and not missing.all():
+            raise NotModelled(f"bits taken for {kind.name}")
         values = from_bits(bits.astype(kind.words), kind)
         seeds = nothing_in(kind, self.seeds)[:, 0]
         worlds = (wrong % self.stride) // self.data.shape[2]

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.cells import Hook, Position, spread
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing
+from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing, require_sum
 from tlcheck.execute.reasons import NotModelled, OutOfBytes
 
 PAGE_BITS = 8  # a tile is often 64 to 128 elements of a row that has thousands
@@ -53,7 +54,8 @@ class _Real:
 class Pages:
     """A global tensor for each seed; pages become real when they are first touched.
 
-    contents: (seed, numbers of elements) -> these before the kernel runs, None for poison.
+    contents: (seed, numbers of elements) -> these before the kernel runs, None for poison. opaque: floats are
+    elements of a field, and nobody may read integers.
     """
 
     def __init__(self, kind: Kind, size: int, seeds: tuple[int, ...], contents: Contents, limit: int) -> None:
@@ -63,6 +65,7 @@ class Pages:
         self.order: Callable[[Array], Array] | None = None
         self.jitter: Callable[[Array], Array] | None = None
         self.hook: Hook | None = None
+        self.opaque = False
         self._limit = limit
         self._bits = max(PAGE_BITS, size.bit_length() - _MOST_PAGES_BITS)  # of the number of an element in its page
         self._page = 1 << self._bits
@@ -147,6 +150,10 @@ class Pages:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
+        if self.opaque and not (kind.is_float and self._is_own(kind)):
+            raise NotModelled(
+                f"{self.kind.name} of a tensor" + ("" if kind == self.kind else f" taken for {kind.name}")
+            )
         if not self._is_own(kind):
             return self._seen(np.asarray(position), kind)
         if self.hook is not None:
@@ -183,6 +190,8 @@ class Pages:
         if self.hook is not None:
             self.hook.put(self, position, value, mask)
         self.require_width(kind)
+        if self.opaque and (not self._is_own(kind) or (not kind.is_float and np.asarray(value).dtype.kind == "f")):
+            raise NotModelled(f"{kind.name} taken for {self.kind.name}")
         if not self._is_own(kind):
             value = from_bits(bits_of(value, kind), self.kind)
         where, values = spread(np.asarray(position), value, mask)
@@ -202,7 +211,11 @@ class Pages:
         if self.hook is not None:
             self.hook.put(self, where, values, None)
         self._own()
+        if self.opaque:
+            require_sum(combine, kind)
         combine.at(self.flat, where, values)
+        if self.opaque:
+            self.flat[where] = reduced(self.flat[where])
         self.written[where] = True
 
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:

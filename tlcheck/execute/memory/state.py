@@ -115,6 +115,7 @@ class RunState:
             if afresh is not None:
                 return afresh.continued(self.seeds)
         pages = Pages(tensor.kind, tensor.size, seeds, tensor.contents, self.options.bytes).continued(self.seeds)
+        pages.opaque = self.options.field is not None
         pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
         return pages
 
@@ -141,7 +142,7 @@ class RunState:
         if self._bytes > self.options.bytes:
             raise OutOfBytes
         cleared = zeros or self.options.cleared is None or root in self.options.cleared
-        return Cells(size, kinds, self.chances, threads, cleared)
+        return Cells(size, kinds, self.chances, threads, cleared, self.options.field is not None)
 
     def contents(self) -> bytes:
         """What tells whether anything in memory has changed since."""

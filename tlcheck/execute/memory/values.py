@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tlcheck.execute.field import PRIME, Field, reduced, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.arrays import array_like, saturated
 from tlcheck.snapshot.dtypes import dtype_of
@@ -39,6 +40,7 @@ _SMALL_FLOATS = {
     "float32": np.float32,
     "float64": np.float64,
 }
+_NARROW = 8  # bits of a type to which rounding is what is meant
 _SATURATING = frozenset(
     {
         "float4_e2m1fn",
@@ -162,8 +164,10 @@ def _narrowed(array: Array, kind: Kind) -> Array:
     return array.astype(kind.memory)
 
 
-def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
+def rounding(kind: Kind, exact: bool | Field) -> Callable[[Any], Any] | None:
     """What to do with the result of an operation on floats of a kind; None for nothing."""
+    if isinstance(exact, Field):
+        return reduced if kind.is_float else None
     if exact or not kind.is_float or kind.bits == 64:
         return None
     return lambda value: rounded(value, kind)
@@ -182,7 +186,7 @@ def from_bits(bits: Array, kind: Kind) -> Array:
     return within(words.view(kind.memory).astype(kind.array), kind)
 
 
-def reinterpreted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
+def reinterpreted(value: Value, source: Kind, target: Kind, exact: bool | Field) -> Value:
     """The bits of floats of eight bits taken for another format; poison stays poison.
 
     exact: floats are not rounded: what is left of it is the other bias.
@@ -204,13 +208,15 @@ def within(integers: Array, kind: Kind) -> Array:
     return ((integers - low) & ((1 << kind.bits) - 1)) + low
 
 
-def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
+def converted(value: Value, source: Kind, target: Kind, exact: bool | Field) -> Value:
     """A cast as CUDA makes it: floats to integers truncate and saturate, integers wrap.
 
-    exact: floats keep their float64 value instead of being rounded to the target.
+    exact: floats keep their float64 value instead of being rounded to the target, or are elements of a field.
     """
     if source == target:
         return value
+    if isinstance(exact, Field) and (source.is_float or target.is_float):
+        return _in_field(value, source, target, exact)
     if target.family == "bool":
         return np.not_equal(value, 0) if isinstance(value, np.ndarray) else bool(value)
     if target.is_float:
@@ -233,6 +239,22 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
     if isinstance(value, np.ndarray):
         return within(value.astype(target.array), target)
     return wrapped(int(value), target)
+
+
+def _in_field(value: Value, source: Kind, target: Kind, field: Field) -> Value:
+    """A cast where floats are elements of a field: another type of float has the same numbers, but for narrow ones."""
+    if not target.is_float:
+        raise NotModelled(f"{target.name} made of {source.name}")
+    if not source.is_float:
+        return whole(value) if isinstance(value, np.ndarray) else float(int(value) % PRIME)
+    narrowed = target.bits <= _NARROW < source.bits
+    return field.function(f"rounded to {target.memory}", value) if narrowed else value
+
+
+def require_sum(combine: np.ufunc, kind: Kind) -> None:
+    """Raise NotModelled where elements of a field are combined by anything but a sum."""
+    if combine is not np.add or not kind.is_float:
+        raise NotModelled(f"{combine.__name__} into {kind.name}")
 
 
 # The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason. The bit above says

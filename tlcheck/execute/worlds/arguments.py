@@ -87,6 +87,8 @@ class Arguments:
         if name in self._poisoned:
             return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
+        if draw.residues:
+            return Tensor(kind, size, self._residues(name, kind, draw))
         sets = {seed: arrays for seed, arrays in self._own.items() if name not in self._drawn.get(seed, ())}
         if sets and kind.bits < 8:
             raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several", reasons.INPUTS)
@@ -95,6 +97,12 @@ class Arguments:
             return Tensor(kind, size, inputs.given(made, kind), before)
         contents = self._contents(name, kind, size, draw)
         return Tensor(kind, size, inputs.given(made, kind, contents) if made else contents, before)
+
+    def _residues(self, name: str, kind: Kind, draw: Draw) -> Contents:
+        """Floats as elements of a field; integers are not read."""
+        if kind.is_float:
+            return inputs.contents(self._snapshot, name, kind, draw)
+        return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
 
     def _contents(self, name: str, kind: Kind, size: int, draw: Draw) -> Contents:
         """What is drawn for a tensor of so many elements."""

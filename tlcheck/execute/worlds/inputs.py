@@ -16,6 +16,7 @@ from math import gcd, prod
 
 import numpy as np
 
+from tlcheck.execute.field import drawn, mixed
 from tlcheck.execute.memory.pages import Contents
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
@@ -43,7 +44,7 @@ class Draw:
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
-    special: some floats of tensors are NaN, infinite or -0.
+    special: some floats of tensors are NaN, infinite or -0. residues: they are random elements of a field.
     """
 
     below: int = 8
@@ -54,6 +55,11 @@ class Draw:
     unit: bool = False
     distinct: tuple[str, ...] = ()
     special: bool = False
+    residues: bool = False
+
+    def in_field(self) -> Draw:
+        """The draw with elements of a field as floats."""
+        return replace(self, residues=True)
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
@@ -270,6 +276,8 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
     """
 
     key = cache(partial(_key, snapshot, name))
+    if draw.residues and kind.is_float:
+        return lambda seed, numbers: drawn(numbers.astype(np.uint64) ^ mixed(np.uint64(key(seed))))
 
     def elements(seed: int, numbers: Array) -> Array | None:
         if name in draw.distinct and not kind.is_float:

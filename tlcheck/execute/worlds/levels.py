@@ -462,7 +462,7 @@ class BothLevels:
     ) -> Invocation:
         """An invocation that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
         options = self._options(function, source, **special)
-        tensors = self._arguments.tensors(draw, {} if draw.special else self._before)
+        tensors = self._arguments.tensors(draw, {} if draw.special or draw.residues else self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
         needed = () if self._all_before else self._needed(worlds or self.worlds)
         batches = [worlds] if worlds else self._batches(function)

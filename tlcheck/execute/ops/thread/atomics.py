@@ -195,6 +195,8 @@ def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
         require_memory(e.args[0], program)
         place = _elements(e.args[0], program, atomic.width)
         value, combine = _operand(e.args[1], atomic.width, place.kind, program), _COMBINE[atomic.operation]
+        if program.options.field is not None and place.kind.is_float and (combine is not np.add or atomic.returns):
+            raise NotModelled(name_of_call(e))
         settle, made = rounding(place.kind, program.options.exact), Made.of(e, program)
 
         def settled(old: Any, new: Any) -> Any:

@@ -37,7 +37,7 @@ def ldmatrix(e: Expr, program: KernelProgram) -> Run:
     rows = program.pointer(source, 128 // kind.bits, more, arranged(units, program))
     rows.aligned = 16
     target = program.pointer(to, len(units[0]), offset)
-    if target.kind.bits != kind.bits:
+    if target.kind.bits != kind.bits or (program.options.field is not None and target.kind != kind):
         raise NotModelled("ptx_ldmatrix into elements of another width")
     return _loading(rows, target)
 

@@ -14,6 +14,8 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Observer, Operands, TensorCoreForm
+from tlcheck.execute.field import Field
+from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
@@ -74,7 +76,8 @@ def operands(
     """The registers of A, B and C, `counts` of each, from an argument on: pointers and offsets. Raises NotModelled."""
     for at, count, kind in zip(range(first, first + 6, 2), counts, kinds, strict=True):
         place = program.pointer(e.args[at], count, e.args[at + 1])
-        if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
+        other = program.options.field is not None and place.kind.memory != kind.memory
+        if other or place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
             raise NotModelled(f"{e.value} on {kind.name} in registers of {place.kind.name}")
         yield place
 
@@ -93,7 +96,7 @@ def adding(
     finish = finished(kind, state.options)
 
     def run(frame: Frame) -> Value:
-        product = multiplied(left(frame), right(frame))
+        product = multiplied(left(frame), right(frame), state.options.field)
         product = np.broadcast_to(product, (*state.axes, *product.shape[-3:])).reshape(-1, *product.shape[-3:])
         if c.root in state.sums:
             add_up(frame, product, finish)
@@ -182,10 +185,12 @@ def terms_of(frame: Frame, a: tuple[BufferElement, Array], b: tuple[BufferElemen
     return terms
 
 
-def multiplied(a: Array, b: Array) -> Array:
-    """Products of matrices; those of integers exactly."""
-    product: Array = np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False))
-    return product if a.dtype.kind == "f" else product.astype(np.int64)
+def multiplied(a: Array, b: Array, field: Field | None = None) -> Array:
+    """Products of matrices; those of integers exactly. field: where floats are elements of one."""
+    if field is not None and a.dtype.kind == "f":
+        return product_of(a, b)
+    found: Array = np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False))
+    return found if a.dtype.kind == "f" else found.astype(np.int64)
 
 
 def finished(kind: Kind, options: Options) -> Callable[[Array], Array]:

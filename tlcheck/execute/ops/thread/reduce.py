@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
@@ -81,7 +82,8 @@ def _all_reduced(
 
     width: how many numbers a value is.
     """
-    combine, distances, first = _butterfly(str(e.value))
+    operation, distances, first = _butterfly(str(e.value))
+    combine = formulas.combination(operation, _OPERATIONS[operation], program.options.field if kind.is_float else None)
     if program.options.target.family == AMD and not str(e.value).endswith("run_batch"):
         first = 0  # red_buf[threadIdx.x]
     workspace = _workspace(e.args[1:], distances, first, places, width, program)
@@ -100,14 +102,14 @@ def _all_reduced(
     return run
 
 
-def _butterfly(name: str) -> tuple[Combine, list[int], int]:
-    """What to combine, at which distances, and the first thread that takes part."""
+def _butterfly(name: str) -> tuple[str, list[int], int]:
+    """The operation, at which distances, and the first thread that takes part."""
     operation, *numbers = template_arguments(name)
     operation = operation.removeprefix("tl::")
     for suffix in _PACKED:
         operation = operation.removesuffix(suffix)
-    combine = _OPERATIONS.get(operation.removesuffix("Op") if "Nan" not in operation else operation.replace("Op", ""))
-    if combine is None or not all(n.isdigit() for n in numbers[:3]) or len(numbers) < 2:
+    operation = operation.removesuffix("Op") if "Nan" not in operation else operation.replace("Op", "")
+    if operation not in _OPERATIONS or not all(n.isdigit() for n in numbers[:3]) or len(numbers) < 2:
         raise NotModelled(name)
     threads, scale = int(numbers[0]), int(numbers[1])
     distances = []
@@ -116,7 +118,7 @@ def _butterfly(name: str) -> tuple[Combine, list[int], int]:
         distances.append(threads)
     if distances and distances[-1] != scale:
         raise NotModelled(name)
-    return combine, distances, int(numbers[2]) if len(numbers) > 2 else 0
+    return operation, distances, int(numbers[2]) if len(numbers) > 2 else 0
 
 
 def _workspace(
@@ -189,7 +191,8 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
         value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
         cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
-        combine = _settled(_OPERATIONS[operation], inner, program)
+        in_field = program.options.field if inner.is_float else None
+        combine = _settled(formulas.combination(operation, _OPERATIONS[operation], in_field), inner, program)
 
         def run(frame: Frame) -> Value:
             current = value.run(frame)

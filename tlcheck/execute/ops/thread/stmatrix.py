@@ -11,7 +11,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, LastMask
-from tlcheck.execute.memory.values import Value
+from tlcheck.execute.memory.values import Value, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
@@ -26,7 +26,8 @@ def stmatrix(e: Expr, program: KernelProgram) -> Run:
     pairs = [_pair(a, program) for a in e.args[3 : 3 + number]]
     rows = program.pointer(e.args[2], 8)
     rows.aligned = 16
-    if rows.kind.bits != 16:
+    others = [part for a in e.args[3 : 3 + number] for part in a.args if kind_of(part.dtype) != rows.kind]
+    if rows.kind.bits != 16 or (program.options.field is not None and others):
         raise NotModelled(f"ptx_stmatrix of {rows.kind.name}")
     matrix, unit, thread = np.ogrid[:number, :2, :WARP]
     if transposed:

@@ -176,7 +176,7 @@ def _adds_on(product: _Product, before: _Product) -> bool:
     options = product.program.options
     alike = product.total is before.total and product.issuer.thread == before.issuer.thread
     alike = alike and product.scale is None
-    return alike and bool(product.keeps.all()) and options.exact and not options.plain
+    return alike and bool(product.keeps.all()) and bool(options.exact) and not options.plain
 
 
 @call("ptx_tcgen05_mma_ss")

@@ -127,7 +127,7 @@ class Product:
         """Do it, and others that add to the same; after the last one of its accumulators they have their values."""
         total, together = self.total, [self, *others]
         left, right = side_by_side([p.left for p in together]), side_by_side([p.right for p in together])
-        product = self.registers(multiplied(left, np.swapaxes(right, -1, -2)))
+        product = self.registers(multiplied(left, np.swapaxes(right, -1, -2), total.place.state.options.field))
         if self.keeps:
             product += total.values
         np.copyto(total.values, self.finish(product), where=self.mask)

@@ -20,6 +20,8 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import PRODUCTS, TENSOR_PRODUCTS, Cell, Operands, Operation
+from tlcheck.execute.field import Field
+from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind, Value
@@ -57,8 +59,8 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
         if later and not in_tensor_memory:
             observers.async_product(c.place, begins=True)
         for step in _steps(left.shape[-1], a.kind, c.kind, program.options.exact):
-            product = multiplied(left[..., step], right[..., step, :], c.kind)
-            accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
+            found = multiplied(left[..., step], right[..., step, :], c.kind, program.options.field)
+            accumulate(c, inner, found, False if step.start else cleared, step.stop - step.start)
         observers.tensor_product(begins=False)
         if in_tensor_memory:
             read = [tile.elements(inner) for tile in (a, b) if tile.buffer.scope.startswith("shared")]
@@ -91,7 +93,7 @@ def _complete(done: Barrier, frame: Frame, program: KernelProgram) -> None:
         done.barriers.arrive(world, number, 1)
 
 
-def _steps(terms: int, of: Kind, total: Kind, exact: bool) -> list[slice]:
+def _steps(terms: int, of: Kind, total: Kind, exact: bool | Field) -> list[slice]:
     """The parts of a row of A after each of which the sum is rounded."""
     narrow = not exact and total.is_float and total.bits < 32
     width = _AT_ONCE // of.octets if narrow else terms
@@ -154,8 +156,12 @@ def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:
     return found.swapaxes(2, 3) if across else found
 
 
-def multiplied(a: Array, b: Array, kind: Kind) -> Array:
-    """The products of matrices, in the arithmetic of the accumulator."""
+def multiplied(a: Array, b: Array, kind: Kind, field: Field | None = None) -> Array:
+    """The products of matrices, in the arithmetic of the accumulator. field: where floats are elements of one."""
+    if kind.is_float and field is not None:
+        if a.dtype.kind != "f" or b.dtype.kind != "f":
+            raise NotModelled("a product of integers as floats")
+        return product_of(a, b)
     if kind.is_float:
         return np.asarray(np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
     if a.dtype.itemsize == b.dtype.itemsize == 1:  # exact in float64, and fast there

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Operands
@@ -55,17 +57,22 @@ def reduce(e: Expr, program: KernelProgram) -> Run:
     if kind is None or not isinstance(axis, int):
         raise NotModelled(f"reduce {e.args[2].value}")
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
-    exact, combine, of_each = program.options.exact, kind.combine, kind.of_each
+    exact, field = program.options.exact, program.options.field if target.kind.is_float else None
     propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
+    combine = (
+        partial(reduced, kind.combine, propagate=propagate)
+        if field is None
+        else formulas.reduction(kind.combine, field)
+    )
+    of_each = kind.of_each if field is None or kind.of_each is None else field.absolute
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
         terms = np.asarray(converted(source.array(inner), source.kind, target.kind, exact))
-        terms = terms if of_each is None else of_each(terms)
-        found = reduced(combine, terms, axis, propagate)
+        found = combine(terms if of_each is None else of_each(terms), axis)
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
-            found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
+            found = combine(np.stack(np.broadcast_arrays(target.read(inner), found)), 0)
         program.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
         settle = program.state.summed(target.kind, terms.shape[axis])
         target.write(inner, found if settle is None else settle(found))

@@ -16,6 +16,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, store
+from tlcheck.execute.field import Field
 from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Kind, Value, converted
@@ -152,7 +153,7 @@ def _update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc)
     combine_into(place, where, terms, combine)
 
 
-def _copied(source: Tile, target: Tile, frame: Frame, exact: bool) -> int:
+def _copied(source: Tile, target: Tile, frame: Frame, exact: bool | Field) -> int:
     inner = source.frame(frame, target)
     target.write(inner, converted(source.read(inner), source.kind, target.kind, exact))
     return 0

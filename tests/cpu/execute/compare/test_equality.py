@@ -1,0 +1,108 @@
+"""Outputs that are the same formulas at both levels, and those that only seem so on the numbers that are drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.mutations.survivors import kernels
+from tlcheck.execute.compare.equality import Formulas
+from tlcheck.execute.compare.run import execute
+from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.walk import rebuild
+
+LOWERED = "device-tir"
+UNEQUAL = "values agree, formulas may differ"
+COMPARED = "numbers of tensors are compared"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nested sm_80",
+        "norm sm_90",
+        "replicated_tile sm_80",
+        "rs_fp16 sm_90",
+        "softmax sm_90",
+        "tails sm_90",
+        "tma_4d sm_90",
+    ],
+)
+def test_a_kernel_is_the_same_formulas(name: str) -> None:
+    found = execute(kernels()[name])
+    assert found.formulas is not None
+    assert found.formulas.equal == {outcome.name for outcome in found.outputs}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "line"),
+    [("prefixes sm_90", "int32 of a tensor", 129), ("parts sm_80", "the function has several kernels", 0)],
+)
+def test_what_no_formula_says_is_told(name: str, reason: str, line: int) -> None:
+    formulas = execute(kernels()[name]).formulas
+    assert formulas is not None
+    assert (formulas.equal, formulas.reason, formulas.line) == (frozenset(), reason, line)
+
+
+def _number(value: float) -> Expr:
+    return Expr("float", "float32", (), value)
+
+
+def _op(op: str, *args: Expr, dtype: str = "float32") -> Expr:
+    return Expr(op, dtype, args)
+
+
+def _with_totals(change: Callable[[Expr], Expr]) -> Formulas:
+    """What is said of a kernel whose lowered form makes something else of its sums, which agrees all the same."""
+    snapshot = kernels()["norm sm_90"]
+
+    def changed(_: Stmt, stmt: Stmt) -> Stmt:
+        is_sum = isinstance(stmt, Store) and stmt.value.op == "call"
+        return replace(stmt, value=change(stmt.value)) if isinstance(stmt, Store) and is_sum else stmt
+
+    function = snapshot.checkpoints[LOWERED]
+    body = rebuild(function.body, changed)
+    assert body != function.body
+    found = execute(_lowered(snapshot, replace(function, body=body)))
+    assert found.is_settled
+    assert found.formulas is not None
+    return found.formulas
+
+
+def _lowered(snapshot: Snapshot, function: Function) -> Snapshot:
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, LOWERED: function})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: _op("sub", _op("add", e, _number(0.3)), _number(0.3)),
+        lambda e: _op("div", _op("mul", e, _number(3.0)), _number(3.0)),
+        lambda e: _op("min", e, e),
+        lambda e: _op("max", _number(-math.inf), e),
+    ],
+)
+def test_another_way_to_write_a_formula_is_the_same(change: Callable[[Expr], Expr]) -> None:
+    assert _with_totals(change).equal == {"B", "D"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda e: _op("min", e, _number(1e9)), UNEQUAL),
+        (lambda e: _op("max", e, _number(0.0)), UNEQUAL),
+        (lambda e: _op("mul", e, _number(1.0 + 2.0**-40)), UNEQUAL),
+        (lambda e: Expr("call", "float32", (e,), "fabsf"), UNEQUAL),
+        (lambda e: _op("select", _op("lt", e, _number(1e9), dtype="bool"), e, _number(0.0)), COMPARED),
+        (
+            lambda e: _op("add", e, _op("cast", _op("cast", _op("mul", e, _number(1e-9)), dtype="int32"))),
+            "int32 made of float32",
+        ),
+    ],
+)
+def test_what_agrees_on_the_inputs_alone_is_not_equal(change: Callable[[Expr], Expr], reason: str) -> None:
+    formulas = _with_totals(change)
+    assert (formulas.equal, formulas.reason) == (frozenset(), reason)

@@ -1,0 +1,69 @@
+"""Whether outputs are the same formulas at both levels, for all inputs (`execute.field`).
+
+Both levels run once more, in the blocks that ran, with two sets of random elements of a finite field as floats. No
+integer of a tensor may be read and no float decides anything, so that every input takes the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.field import Field
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import World
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.worlds.inputs import Draw
+from tlcheck.execute.worlds.invocation import Invocation
+from tlcheck.execute.worlds.levels import BothLevels
+
+_SEEDS = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """The outputs that are equal for all inputs. reason, line: why others may not be; 0: the line is not known."""
+
+    equal: frozenset[str]
+    reason: str = ""
+    line: int = 0
+
+
+def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
+    """Run both levels over a field and compare all outputs."""
+    if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
+        return Formulas(frozenset(), "the function has several kernels")
+    plain, draw = levels.plainly(), draw.in_field()
+    blocks = list(dict.fromkeys(world.block for world in levels.worlds))
+    worlds = [World(seed, block) for seed in _SEEDS for block in blocks]
+    sides = []
+    for make in (plain.source_invocation, plain.lowered_invocation):
+        invocation = make(draw, worlds=worlds, exact=Field(len(blocks)))
+        try:
+            invocation.run()
+        except Stopped as stopped:
+            return Formulas(frozenset(), str(stopped), _line(invocation))
+        sides.append(invocation.left)
+    equal = frozenset(
+        name for name in levels.outputs if name in sides[1] and _are_equal(sides[0][name], sides[1][name])
+    )
+    return Formulas(equal, "" if len(equal) == len(levels.outputs) else "values agree, formulas may differ")
+
+
+def _line(invocation: Invocation) -> int:
+    """The source line at which an invocation has stopped."""
+    machine = getattr(invocation, "machine", None)
+    return 0 if machine is None else machine.state.line
+
+
+def _are_equal(source: Pages, lowered: Pages) -> bool:
+    """Whether both levels wrote the same elements of an output, with equal numbers in them."""
+    for seed in _SEEDS:
+        expected, got = source.outcome(seed), lowered.outcome(seed)
+        if not len(expected.elements) or not np.array_equal(expected.elements, got.elements):
+            return False
+        if not np.isfinite(expected.values).all() or not np.array_equal(expected.values, got.values):
+            return False
+    return True

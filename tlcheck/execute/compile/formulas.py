@@ -1,0 +1,157 @@
+"""What operators and functions are where floats are elements of a field (`execute.field`).
+
+Sums, differences and products are those of numbers, reduced afterwards as others are rounded. The other operators and
+the calls that may be made are here; any other raises NotModelled, which ends the attempt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tlcheck.execute.compile.functions import NAMED
+from tlcheck.execute.field import Field, constant, inverse, reduced, scaled, times
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+Apply = Callable[..., Any]
+_MOVING = frozenset(
+    "annotations control copy cp_async cp_async_arrivals descriptors elect fill grid hints im2col ldmatrix mbarrier "
+    "numbers promises row_copy safe_values stmatrix sync tma transpose warps wgmma_descriptors".split()
+)
+_COMPUTING = frozenset("atomics gemm mma reduce reducers thread_allreduce tl_gemm wgmma wgmma_queue".split())
+_SHUFFLES = ("shfl", "shuffle")  # the other exchanges of a warp compare values
+_EXPONENTIALS = ("exp", "exp2", "exp10")
+_OPAQUE = frozenset(
+    "log log2 log10 log1p expm1 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
+    "pow ldexp nextafter floor ceil trunc roundf round fmod hypot copysign".split()
+)
+_CANONICAL = {name: first for first, (_, others) in NAMED.items() for name in (first, *others)}
+
+
+def require_handler(handler: object, name: str) -> None:
+    """Raise NotModelled for a call whose handler is not known to keep elements of the field apart from numbers."""
+    family = getattr(handler, "__module__", "").rsplit(".", 1)[-1]
+    if family not in _MOVING | _COMPUTING or (family == "warps" and not any(word in name for word in _SHUFFLES)):
+        raise NotModelled(f"{name}, of which nobody knows whether it is the same formula")
+
+
+def operation(e: Expr, field: Field) -> Apply | None:
+    """What an operator does; None where it is as with numbers, and its result to be reduced."""
+    kinds = [kind_of(a.dtype) for a in e.args if a.op != "str"]
+    if not any(kind.is_float for kind in (*kinds, kind_of(e.dtype))):
+        return None
+    if not kind_of(e.dtype).is_float:
+        raise NotModelled("numbers of tensors are compared")
+    if e.op == "mul":
+        return _product(e)
+    if e.op in ("div", "truncdiv"):
+        return _quotient
+    if e.op in ("min", "max"):
+        return lambda *terms: field.extremum(e.op, terms)
+    if e.op in ("add", "sub", "broadcast"):
+        return None
+    if e.op in ("floordiv", "floormod"):
+        return lambda *args: field.function(e.op, *args)
+    raise NotModelled(f"{e.op} of {kinds[0].name}")
+
+
+def function(name: str, e: Expr, field: Field) -> Apply | None:
+    """What a function does; None for one of integers alone."""
+    kinds = [kind_of(a.dtype) for a in e.args if a.op != "str"]
+    if not any(kind.is_float for kind in (*kinds, kind_of(e.dtype))):
+        return None
+    if not kind_of(e.dtype).is_float or not all(kind.is_float for kind in kinds[: _arity(_CANONICAL[name])]):
+        raise NotModelled(f"{name} of {kinds[0].name}")
+    return _function(_CANONICAL[name], e, field)
+
+
+def _arity(name: str) -> int:
+    return {"pow_of_int": 1, "pow": 1, "ldexp": 1}.get(name, 3)
+
+
+def _function(name: str, e: Expr, field: Field) -> Apply:
+    if name in _EXPONENTIALS:
+        return lambda value: _exponential(name, value, field)
+    if name in _OPAQUE:
+        return lambda *args: field.function(name, *_numbers(e, args))
+    known: dict[str, Apply] = {
+        "sqrt": lambda value, *mode: field.function("sqrt", value),
+        "rsqrt": lambda value, *mode: inverse(field.function("sqrt", value)),
+        "sigmoid": lambda value: inverse(reduced(1.0 + _exponential("exp", reduced(-value), field))),
+        "fast_rcp": lambda value, *mode: inverse(value),
+        "fma": lambda a, b, c, *mode: reduced(times(a, b) + c),
+        "fabs": field.absolute,
+        "ieee_add": lambda a, b, *mode: reduced(np.add(a, b)),
+        "ieee_sub": lambda a, b, *mode: reduced(np.subtract(a, b)),
+        "ieee_mul": lambda a, b, *mode: times(a, b),
+        "ieee_fdiv": lambda a, b, *mode: times(a, inverse(b)),
+        "max2": lambda a, b: field.extremum("max", (a, b)),
+        "min2": lambda a, b: field.extremum("min", (a, b)),
+        "clamp": lambda value, low, high: field.extremum("min", (field.extremum("max", (value, low)), high)),
+        "__saturatef": lambda value: field.extremum("min", (field.extremum("max", (value, 0.0)), 1.0)),
+        "infinity": lambda *ignored: math.inf,
+        "__ldg": lambda value: value,
+        "likely": lambda value: value,
+    }
+    if name not in known:
+        raise NotModelled(f"{name} of {e.args[0].dtype}" if e.args else name)
+    return known[name]
+
+
+def _numbers(e: Expr, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments; an integer, such as an exponent, as the element that stands for it."""
+    kinds = [kind_of(a.dtype) for a in e.args]
+    return [a if kind.is_float else reduced(np.asarray(a, np.float64)) for a, kind in zip(args, kinds, strict=True)]
+
+
+def _exponential(name: str, value: Any, field: Field) -> Any:
+    """A random function that is 0 of minus infinity."""
+    found = field.function(name, value)
+    nothing = np.equal(value, -np.inf)
+    return np.where(nothing, 0.0, found) if np.any(nothing) else found
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return times(a, inverse(b))
+
+
+def _product(e: Expr) -> Apply:
+    """A product. Of one with a constant the sign is known where the other factor is infinite."""
+    for own, other in ((0, 1), (1, 0)):
+        number = _constant(e.args[own])
+        if number is not None and number != 0 and math.isfinite(number):
+            by, sign = constant(number), 1 if number > 0 else -1
+            return lambda *args, _by=by, _sign=sign, _other=other: scaled(args[_other], _by, _sign)
+    return times
+
+
+def _constant(e: Expr) -> float | None:
+    """The number that an expression is."""
+    while e.op in ("cast", "broadcast"):
+        e = e.args[0]
+    return float(e.value) if e.op in ("float", "int") and isinstance(e.value, (int, float)) else None
+
+
+def reduction(combine: np.ufunc, field: Field) -> Callable[[Any, int], Any]:
+    """How floats along an axis are combined."""
+    if combine is np.add:
+        return lambda terms, axis: terms.sum(axis=axis)
+    if combine not in (np.maximum, np.minimum):
+        raise NotModelled(f"{combine.__name__} of floats")
+    name = "max" if combine is np.maximum else "min"
+    return lambda terms, axis: field.extremum(name, list(np.moveaxis(terms, axis, 0)))
+
+
+def combination(name: str, combine: Apply, field: Field | None) -> Apply:
+    """How two floats are combined, by the name of a reduction of threads."""
+    if field is None or name == "Sum":
+        return combine
+    extremum = {"Max": "max", "Min": "min", "MaxNan": "max", "MinNan": "min"}.get(name)
+    if extremum is None:
+        raise NotModelled(f"{name} of floats")
+    return lambda *terms: field.extremum(extremum, terms)

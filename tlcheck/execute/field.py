@@ -1,0 +1,234 @@
+"""Floats as elements of a finite field: equal results mean equal formulas, but for a chance.
+
+A float is a whole number below a prime in float64, with which sums, products and quotients are exact. Every other
+function is a random one of its argument, the same at both levels. Each block runs with two sets of numbers, one in
+either half of the worlds: a function, or a maximum, is one of both numbers together.
+
+A maximum is known by the set of what it is the largest of, and each number counts once. Minus infinity is the maximum
+of nothing. What no formula over the reals says raises NotModelled: bits of a float, an integer made of one, an order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.execute.reasons import NotModelled
+
+Array = npt.NDArray[Any]
+PRIME = 67_108_859  # the largest below 2^26: products are exact in float64
+_DIGIT = 1 << 13  # numbers have two: sums of products of one with a number are exact
+_MOST_TERMS = 1 << 13  # of such a sum
+_MOST_MEMBERS = 1 << 24  # of sets that are kept
+_GONE = -1  # in the place of a member
+
+
+def words_of(text: str) -> int:
+    """The key of a random function with a name, the same in every process."""
+    found = 0xCBF29CE484222325
+    for octet in text.encode():
+        found = (found ^ octet) * 0x100000001B3 & (1 << 64) - 1  # FNV-1a
+    return found
+
+
+def mixed(words: Array) -> Array:
+    """Random words for words: SplitMix64 (Steele, Lea and Flood, 2014)."""
+    with np.errstate(over="ignore"):
+        x = words + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def drawn(words: Array) -> Array:
+    """Elements of the field for random words."""
+    return np.asarray((mixed(words) % np.uint64(PRIME)).astype(np.float64))
+
+
+def constant(value: float) -> float:
+    """The element that stands for a number; infinities stay."""
+    if math.isnan(value):
+        raise NotModelled("NaN as a constant")
+    if math.isinf(value):
+        return value
+    exact = Fraction(value)
+    return float(exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME)
+
+
+def reduced(value: Any) -> Any:
+    """Whole numbers as elements of the field; NaN and infinities stay."""
+    if not isinstance(value, np.ndarray):
+        return float(value % PRIME) if math.isfinite(value) else float(value)
+    found = value - np.floor(value * (1.0 / PRIME)) * PRIME
+    found += (found < 0) * float(PRIME)
+    found -= (found >= PRIME) * float(PRIME)
+    return np.where(np.isfinite(value), found, value) if (found != found).any() else found
+
+
+def times(a: Any, b: Any) -> Any:
+    """The product. Nobody knows the sign of an infinite one."""
+    found = reduced(np.multiply(a, b))
+    return np.where(np.isinf(found), np.nan, found) if np.isinf(found).any() else found
+
+
+def scaled(value: Any, by: float, sign: int) -> Any:
+    """The product with an element that stands for a number of a sign: an infinite one stays infinite."""
+    found = times(value, by)
+    endless = np.isinf(value)
+    return np.where(endless, np.multiply(value, sign), found) if np.any(endless) else found
+
+
+def inverse(value: Any) -> Array:
+    """1 / value; NaN where it is 0 or no number."""
+    base = np.asarray(value, np.float64)
+    base = np.where(np.isfinite(base) & (base != 0), base, np.nan)
+    found, left = np.ones_like(base), PRIME - 2
+    while left:
+        if left & 1:
+            found = reduced(found * base)
+        base, left = reduced(base * base), left >> 1
+    return np.asarray(found)
+
+
+def product(a: Array, b: Array) -> Array:
+    """The product of matrices. Raises NotModelled for too many columns."""
+    if a.shape[-1] > _MOST_TERMS:
+        raise NotModelled("a product of too many columns")
+    high = np.floor(a / _DIGIT)
+    upper = reduced(np.matmul(high, b)) * _DIGIT
+    found = reduced(upper + np.matmul(a - high * _DIGIT, b))
+    return np.where(np.isinf(found), np.nan, found) if np.isinf(found).any() else np.asarray(found)
+
+
+@dataclass(eq=False)
+class Field:
+    """Where floats are elements of the field. blocks: the first worlds, which run with one set of numbers.
+
+    sets: what maxima and minima that were made are of, by their number.
+    """
+
+    blocks: int
+    sets: dict[str, dict[int, Array]] = field(default_factory=dict)
+    members: int = 0
+
+    # ---- functions
+
+    def function(self, name: str, *args: Any) -> Array:
+        """A random function of its arguments; NaN where one of them is no number."""
+        words: Any = np.uint64(words_of(name))
+        known: Any = np.True_
+        for arg in args:
+            numbers, there = self._both(arg)
+            words, known = mixed(words ^ numbers), known & there
+        return self._halves(words, known)
+
+    def absolute(self, value: Any) -> Array:
+        """The absolute value: a random function of a number and its negative together."""
+        numbers, known = self._both(value)
+        others, _ = self._both(reduced(np.negative(value)))
+        return self._halves(mixed(np.minimum(numbers, others) ^ np.uint64(words_of("abs"))), known)
+
+    def _both(self, value: Any) -> tuple[Array, Array]:
+        """The numbers of both halves of the worlds as one word, and where they are numbers."""
+        array: Array = np.atleast_2d(np.asarray(value, np.float64))
+        first, second = (
+            [array, array] if array.ndim > 1 and array.shape[-2] == 1 else np.split(array, [self.blocks], axis=-2)
+        )
+        known = np.isfinite(first) & np.isfinite(second)
+        pairs = [np.where(known, each, 0.0).astype(np.uint64) for each in (first, second)]
+        return (pairs[0] << np.uint64(26)) | pairs[1], known
+
+    def _halves(self, words: Array, known: Array) -> Array:
+        """Elements of both halves of the worlds for random words of both together."""
+        shape = np.broadcast_shapes(words.shape, known.shape)
+        shape = (*shape[:-2], self.blocks, shape[-1])
+        halves = [np.broadcast_to(np.where(known, drawn(words ^ np.uint64(half)), np.nan), shape) for half in (1, 2)]
+        return np.concatenate(halves, axis=-2)
+
+    # ---- maxima and minima
+
+    def extremum(self, name: str, terms: Sequence[Any]) -> Array:
+        """The maximum (`max`) or minimum (`min`) of several: what it is the largest of, each number once."""
+        arrays = [np.asarray(term, np.float64) for term in terms]
+        shape = np.broadcast_shapes((1, 1), *[a.shape for a in arrays])
+        *axes, _, lanes = shape
+        shape = (*axes, 2 * self.blocks, lanes)
+        stacked = np.stack([np.broadcast_to(a, shape) for a in arrays])
+        least = -np.inf if name == "max" else np.inf
+        numbers, known = self._both(stacked)
+        first, second = np.split(stacked, [self.blocks], axis=-2)
+        absent = (first == least) & (second == least)
+        keys = np.where(absent, _GONE, numbers.astype(np.int64)).reshape(len(terms), -1)
+        found = self._united(name, keys)
+        halves = [
+            np.where(found.single, (found.ids >> shift & (1 << 26) - 1).astype(np.float64), each)
+            for shift, each in ((26, found.halves[0]), (0, found.halves[1]))
+        ]
+        made = [np.where(found.empty, least, half).reshape(first.shape[1:]) for half in halves]
+        bad = ~(known | absent).all(axis=0)
+        return np.concatenate([np.where(bad, np.nan, half) for half in made], axis=-2)
+
+    def _united(self, name: str, keys: Array) -> _Sets:
+        """The unions of sets, one in each column."""
+        sets = self.sets.setdefault(name, {})
+        rows = np.concatenate([_members(sets, line) for line in keys], axis=1)
+        rows.sort(axis=1)
+        again = np.zeros(rows.shape, np.bool_)
+        again[:, 1:] = rows[:, 1:] == rows[:, :-1]
+        if (again & (rows != _GONE)).any():
+            rows = np.sort(np.where(again, _GONE, rows), axis=1)
+        there = rows != _GONE
+        count = there.sum(axis=1)
+        rows, there = (
+            rows[:, rows.shape[1] - max(1, int(count.max())) :],
+            there[:, there.shape[1] - max(1, int(count.max())) :],
+        )
+        salt = np.uint64(words_of(name))
+        with np.errstate(over="ignore"):
+            words = mixed(
+                np.where(there, mixed(rows.astype(np.uint64) ^ salt), np.uint64(0)).sum(axis=1, dtype=np.uint64)
+            )
+        halves = drawn(words ^ np.uint64(1)), drawn(words ^ np.uint64(2))
+        ids = np.where(count == 1, rows[:, -1], halves[0].astype(np.int64) << 26 | halves[1].astype(np.int64))
+        self.members += rows.size
+        if self.members > _MOST_MEMBERS:
+            raise NotModelled(f"a {name} of too many numbers")
+        for n in np.flatnonzero(count > 1).tolist():
+            sets[int(ids[n])] = rows[n]
+        return _Sets(ids, halves, count == 1, count == 0)
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Sets, one in each element. ids: their numbers; halves: as elements of the field; single, empty: how many."""
+
+    ids: Array
+    halves: tuple[Array, Array]
+    single: Array
+    empty: Array
+
+
+def whole(integers: Array) -> Array:
+    """Elements of the field that stand for integers."""
+    wide = integers if integers.dtype == np.uint64 else integers.astype(np.int64)
+    return np.asarray(np.mod(wide, wide.dtype.type(PRIME)).astype(np.float64))
+
+
+def _members(sets: dict[int, Array], keys: Array) -> Array:
+    """What the sets with these numbers have, (sets, members); a number that is no set is alone."""
+    found = [sets.get(key) for key in keys.tolist()] if sets else []
+    width = max((len(each) for each in found if each is not None), default=1)
+    if width == 1:
+        return np.array(keys[:, None])
+    rows = np.full((len(keys), width), _GONE, np.int64)
+    rows[:, -1] = keys
+    for n, each in enumerate(found):
+        if each is not None:
+            rows[n, width - len(each) :] = each
+    return rows
