@@ -22,7 +22,7 @@ from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL
 from tlcheck.exits import exit_code
 from tlcheck.gate.compiled_cost import CompiledCost, Costed, compiled_cost
-from tlcheck.gate.nvcc import find_compiler
+from tlcheck.gate.nvcc import compiles_for, find_compiler, uncompiled
 from tlcheck.gate.sides import bench_of
 from tlcheck.lower.runs import Lowered
 from tlcheck.page.cost_page import cost_page
@@ -30,6 +30,7 @@ from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
 from tlcheck.report.outputs import outputs
 from tlcheck.report.shared import put
+from tlcheck.targets.lookup import USUAL
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import saved, with_inputs
 from tlcheck.verdicts.own_inputs import on_own_inputs
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     settings = with_inputs(lowering.settings(config), request)
     chosen = selections(args.cases, config, lowering.for_kernel_files)
     target = outputs(args.format, args.output, FORMATS)
-    compiler = find_compiler() if args.compile else None
+    compiler = find_compiler() if args.compile and any(map(compiles_for, settings.arch or USUAL)) else None
     kept = open_cache(settings.cache)
 
     def compiled(done: Lowered, cost: KernelCost) -> CompiledCost | None:
@@ -93,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
         },
     )
     sys.stdout.flush()
+    for line in uncompiled(one.run.target for one in found) if args.compile else ():
+        print(f"tlcheck: {line}", file=sys.stderr)
     for reason in failures:
         print(f"tlcheck: not counted: {reason}", file=sys.stderr)
     return code

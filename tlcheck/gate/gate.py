@@ -15,7 +15,7 @@ from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.device_run import DeviceRun, Wanted, run_both
-from tlcheck.gate.nvcc import Compiler
+from tlcheck.gate.nvcc import Compiler, uncompiled
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, LoweredSide, accepted, unused
 from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import bench_of, sides
@@ -137,6 +137,7 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     passed_over = {str(path) for path in session.passed_over} - {pair.file for pair in pairs}
     notes = [*unused(judged, plan.acceptances, versions[1]), *_notes(passed_over, one), *remarks(session.ends)]
     notes += _device_notes(plan, device, judged)
+    notes += uncompiled(pair.target for pair in pairs) if plan.compiler is not None else ()
     compiler = plan.compiler.version if plan.compiler is not None else ""
     return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device)
 

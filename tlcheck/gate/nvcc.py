@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from tlcheck.errors import UsageError
 from tlcheck.gate.sass import find_disassembler, opcodes
 from tlcheck.targets.lookup import target
 from tlcheck.targets.nvidia import compiled_as
+from tlcheck.targets.target import NVIDIA
 from tlcheck.toolchain.resolve import Toolchain
 
 _FLAGS = ("-cubin", "-std=c++17", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-w")
@@ -73,6 +74,18 @@ class Compiler:
             found = _read(done.returncode, f"{done.stdout}{done.stderr}", folder)
             known = opcodes(self.disassembler, Path(folder, "out")) if self.disassembler and not found.error else {}
         return found if found.error else replace(found, seconds=seconds, opcodes=known)
+
+
+def uncompiled(archs: Iterable[str]) -> Iterator[str]:
+    """What `--compile` does not do for some of these archs, in a line for each."""
+    for arch in sorted(set(archs)):
+        if not compiles_for(arch):
+            yield f"--compile: {arch} is left out: nvcc compiles CUDA, not HIP; its registers and spills are not known"
+
+
+def compiles_for(arch: str) -> bool:
+    """Whether nvcc has a target of this name."""
+    return target(arch).family == NVIDIA
 
 
 def find_compiler() -> Compiler:

@@ -12,7 +12,7 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.facts import Facts
-from tlcheck.gate.nvcc import CompiledCuda, Compiler, hash_of_headers, headers_of
+from tlcheck.gate.nvcc import CompiledCuda, Compiler, compiles_for, hash_of_headers, headers_of
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
@@ -63,7 +63,7 @@ class Bench:
         return replace(made, snapshot=lowered.snapshot, inputs=lowered.inputs)
 
     def compiled(self, snapshot: Path, digest: str) -> CompiledCuda | None:
-        """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
+        """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler, and of HIP."""
         if self.compiler is None:
             return None
         has_opcodes = "opcodes" if self.compiler.disassembler is not None else ""
@@ -74,6 +74,8 @@ class Bench:
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)
         read = _decoded(snapshot)
+        if not compiles_for(read.target):
+            return None
         fast = read.pass_configs.get(_FAST_MATH) == "True"
         compiled = self.compiler.compile(read.cuda, read.target, self.headers, fast_math=fast)
         self.cache.put("compiled", key, msgspec.json.encode(compiled))

@@ -5,7 +5,9 @@ device library, of which they are made four lanes at a time, extends the sign of
 of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
 CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
 reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal lanes are printed one by one: an atomic
-among them runs as often. HIP has its own numbers of eight bits.
+among them runs as often. A choice by a vector of conditions is `ushort4 ? a : b` before 0.1.14, which neither nvcc nor
+hipcc takes (pull requests 2843, 2889). HIP has its own numbers of eight bits, and stores a whole word for an integer of
+four.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
-from tlcheck.targets.target import Target
+from tlcheck.targets.target import AMD, Target
 
 _BYTES_APART = Release.of("0.1.12")  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
@@ -56,6 +58,8 @@ _MISSING = tuple(
     )
 )
 _EXACT = 8  # bits of an integer that bfloat16 holds
+_LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice is printed lane by lane
+_FOUR = 4  # bits
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
 
 
@@ -102,9 +106,34 @@ def lost_values(stmt: Stmt) -> Iterator[Expr]:
     return (e for e in postorder(expressions(stmt)) if is_lost(e, stmt))
 
 
-def refusals(function: Function, release: Release) -> Iterator[str]:
-    """What nvcc refuses of the CUDA of a function, in words, as far as that was measured."""
-    return (words for words, refused in of_halves(function, release) if refused)
+def refusals(function: Function, release: Release, target: Target) -> Iterator[str]:
+    """Why the code that is made of a function does not compile, or accesses other memory, as far as that is known."""
+    on_hip = target.family == AMD
+    compiler = "hipcc" if on_hip else "nvcc"
+    refused = [] if on_hip else [words for words, is_refused in of_halves(function, release) if is_refused]
+    yield from (f"{words}, which {compiler} refuses" for words in (*_vector_choices(function, release), *refused))
+    yield from _fours(function) if on_hip else ()
+
+
+def _vector_choices(function: Function, release: Release) -> Iterator[str]:
+    """Choices that are made for each lane, in releases that print one for all of them."""
+    for e in _parts(function) if release < _LANE_BY_LANE else ():
+        if e.op == "select" and dtype_of(e.args[0].dtype).lanes > 1:
+            yield f"a choice by a vector of conditions ({e.dtype})"
+
+
+def _fours(function: Function) -> Iterator[str]:
+    """Single integers of four bits in memory: `*((int*)s + i / 8) = x` takes the other seven of its word along."""
+    stored = (stmt.buffer for stmt in statements(function.body) if isinstance(stmt, Store) and not _lanes(stmt.value))
+    loaded = (e.buffer for e in _parts(function) if e.op == "load" and e.buffer is not None and not _lanes(e))
+    for buffer in chain(stored, loaded):
+        if dtype_of(buffer.dtype).is_integral and dtype_of(buffer.dtype).bits == _FOUR:
+            yield f"single {buffer.dtype} of {buffer.name}, which HIP loads and stores as a word of eight"
+
+
+def _lanes(e: Expr) -> bool:
+    """Whether it is a vector."""
+    return dtype_of(e.dtype).lanes > 1
 
 
 def of_halves(function: Function, release: Release) -> Iterator[tuple[str, bool]]:
@@ -129,9 +158,14 @@ def _is_inexact(value: Expr) -> bool:
 
 def _halves(function: Function) -> Iterator[Expr]:
     """The calls and casts of a function that give scalar floats of 16 bits."""
-    for e in postorder(chain.from_iterable(map(expressions, statements(function.body)))):
+    for e in _parts(function):
         if e.op in ("call", "cast") and e.args and e.dtype in ("float16", "bfloat16"):
             yield e
+
+
+def _parts(function: Function) -> Iterator[Expr]:
+    """All expressions of a function, operands first."""
+    return postorder(chain.from_iterable(map(expressions, statements(function.body))))
 
 
 def _is_missing(name: str, dtype: str, release: Release) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomics, unread_because
-from tlcheck.program.generated import is_lost, of_halves
+from tlcheck.program.generated import is_lost, of_halves, refusals
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -201,13 +201,13 @@ def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
         return _PROMOTED
     if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
         return _LOST
-    if device.target is not None and device.target.kind != "cuda":
-        return ""
-    halves = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
-    if not halves:
-        return ""
-    words, refused = halves[0]
-    return f"nvcc refuses {words}" if refused else f"CUTLASS cuts off what {words} would round"
+    release, target = Release.of(device.release), device.target
+    refused = None if target is None else next(refusals(program.function, release, target), None)
+    if refused is not None:
+        return refused
+    is_cuda = target is None or target.kind == "cuda"
+    cut = next((words for words, _ in of_halves(program.function, release)), "") if is_cuda else ""
+    return f"CUTLASS cuts off what {cut} would round" if cut else ""
 
 
 def _evidence(comparison: Comparison) -> Evidence:

@@ -89,6 +89,26 @@ def test_what_nvcc_makes_of_it(
     assert "instructions in its text: 1 tensor cores, 2 shared loads" in said
 
 
+def test_hip_is_not_given_to_nvcc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "nvcc").write_text(NVCC)
+    (tools / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        "tlcheck.cli.cost.resolve", lambda name, _: Toolchain(name, "interpreter", Path(sys.executable))
+    )
+    file = saved(tmp_path, replace(snapshot("spread_conflicting", "gfx942"), cuda="code"))
+    assert main(["cost", file, "--compile", "--no-cache"]) == 0
+    captured = capsys.readouterr()
+    assert "nvcc" not in captured.out
+    assert captured.err == (
+        "tlcheck: --compile: gfx942 is left out: nvcc compiles CUDA, not HIP; its registers and spills are not known\n"
+    )
+
+
 def test_a_page_goes_to_a_file(tmp_path: Path) -> None:
     page = tmp_path / "cost.html"
     assert main(["cost", saved(tmp_path, snapshot("apart", "sm_80")), "--format", "html", "-o", str(page)]) == 0

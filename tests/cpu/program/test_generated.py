@@ -23,6 +23,9 @@ def test_values_of_atomics_that_return_none(name: str, lost: bool) -> None:
     assert not list(lost_values(Evaluate(call)))
 
 
+SM_90, GFX942 = target("sm_90"), target("gfx942")
+
+
 def function(value: Expr) -> Function:
     target = Buffer("O", value.dtype, (), "global", Expr("var", "handle", (), "O", 1))
     return Function("f", (), (target,), (), Store(target, (), value))
@@ -51,16 +54,41 @@ def test_functions_that_nvcc_refuses_of_a_scalar(
     scalar = function(Expr("call", dtype, (named, given(dtype)), "call_pure_extern"))
     vector = function(Expr("call", lanes, (named, given(lanes)), "call_pure_extern"))
     if refused:
-        assert list(refusals(scalar, refused)) == [f"{name} of {dtype}"]
-        assert not list(refusals(vector, refused))
+        assert list(refusals(scalar, refused, SM_90)) == [f"{name} of {dtype}, which nvcc refuses"]
+        assert not list(refusals(vector, refused, SM_90))
     if accepted:
-        assert not list(refusals(scalar, accepted))
+        assert not list(refusals(scalar, accepted, SM_90))
 
 
 @pytest.mark.parametrize(("source", "refused"), [("int64", True), ("uint64", True), ("int32", False)])
 def test_casts_that_nvcc_refuses(source: str, refused: bool) -> None:
     cast = function(Expr("cast", "bfloat16", (given(source),)))
-    assert list(refusals(cast, Release.of("0.1.15"))) == ([f"a cast of {source} to bfloat16"] if refused else [])
+    words = [f"a cast of {source} to bfloat16, which nvcc refuses"] if refused else []
+    assert list(refusals(cast, Release.of("0.1.15"), SM_90)) == words
+
+
+@pytest.mark.parametrize(
+    ("lanes", "release", "refused"), [("x4", "0.1.13", True), ("x4", "0.1.14", False), ("", "0.1.13", False)]
+)
+def test_a_choice_by_a_vector_of_conditions(lanes: str, release: str, refused: bool) -> None:
+    """`ushort4 ? float4 : float4`: nvcc 13.0 and hipcc want a truth value."""
+    given_two = (given(f"float32{lanes}"), given(f"float32{lanes}"))
+    chosen = function(Expr("select", f"float32{lanes}", (Expr("lt", f"bool{lanes}", given_two), *given_two)))
+    for arch, compiler in ((SM_90, "nvcc"), (GFX942, "hipcc")):
+        words = [f"a choice by a vector of conditions (float32x4), which {compiler} refuses"] if refused else []
+        assert list(refusals(chosen, Release.of(release), arch)) == words
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "int4x8"])
+def test_a_single_integer_of_four_bits_on_hip_is_a_word(dtype: str) -> None:
+    loaded = function(Expr("cast", "int32", (given(dtype),)))
+    words = (
+        [f"single {dtype} of I, which HIP loads and stores as a word of eight"] if dtype in ("int4", "uint4") else []
+    )
+    assert list(refusals(loaded, Release.of("0.1.15"), GFX942)) == words
+    stored = function(given(dtype))
+    assert len(list(refusals(stored, Release.of("0.1.15"), GFX942))) == 2 * len(words)
+    assert not list(refusals(loaded, Release.of("0.1.15"), SM_90))
 
 
 @pytest.mark.parametrize(

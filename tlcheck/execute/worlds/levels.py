@@ -103,10 +103,10 @@ class BothLevels:
                 raise NotModelled(
                     f"an access of {ahead[0]} before T.pdl_sync, while the kernel ahead may still run{where}"
                 )
-        printed = self.checkpoint == LOWERED and target.kind == "cuda"
-        for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if printed else ():
-            raise NotModelled(f"{refused}, which nvcc refuses", reasons.CUDA)
-        early = read_early(self.lowered, snapshot.cuda) if printed else None
+        printed = self.checkpoint == LOWERED
+        for refused in refusals(self.lowered, Release.among(snapshot.toolchain), target) if printed else ():
+            raise NotModelled(refused, reasons.CUDA)
+        early = read_early(self.lowered, snapshot.cuda) if printed and target.kind == "cuda" else None
         if early is not None:
             where = f" (line {early[1]})" if early[1] else ""
             what = f"{early[0]} is __restrict__: nvcc may read before a barrier what another thread stores{where}"

@@ -31,6 +31,7 @@ from tlcheck.targets.target import AMD
 
 _ONE_SHAPE_FOR_BOTH = Release.of("0.1.11")  # the release from which on both axes have their own length
 _HALF_A_WAVE = Release.of("0.1.11")  # before it, HIP refuses to compile a scan by 32 threads
+_THREADS = (32, 64, 128, 256, 512, 1024)  # those of which scan.h asserts that there are
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
@@ -121,7 +122,10 @@ def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
     name, parameters = str(e.value), template_arguments(str(e.value))
     for key, combine in _SCANS.items():
         if key in name:
-            return combine, parameters[1:] if "Scan" in key else parameters
+            parameters = parameters[1:] if "Scan" in key else parameters
+            if int(parameters[0]) not in _THREADS:
+                raise NotModelled(f"a scan by {parameters[0]} threads, which the device library does not compile")
+            return combine, parameters
     raise NotModelled(name)
 
 
