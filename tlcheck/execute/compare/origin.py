@@ -39,8 +39,10 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
+from tlcheck.targets.lookup import target
 
 OriginKind = Literal[
     "overwritten",
@@ -289,9 +291,12 @@ class _Search:
     def _terms(self) -> tuple[int, int] | None:
         """How many terms the source and the lowered kernel add up: what both leave of inputs that are all 1.
 
-        None where these are no whole numbers, or inputs are not floats.
+        None where these are no whole numbers, where inputs are not floats, or the target takes 1 for another number.
         """
         source = self._snapshot.checkpoints[SOURCE]
+        formats = target(self._snapshot.target).formats
+        if any(dtype_of(buffer.dtype).name in formats for buffer in source.buffers):
+            return None
         if self._request.given is not None or inputs.symbols(source) or inputs.integers(source):
             return None
         ones = {
