@@ -43,7 +43,7 @@ def same(
     on the
     actual side too (guards are added later). Raises UndecidedError where the addresses do not separate."""
     known = KnownSums() if known is None else known
-    outer = _Outer(algebra, known)
+    outer = _Outer(algebra, known, all(f.site.is_idempotent for f in (*intended, *actual)))
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
     if not outer.alike([*left, *right]):
@@ -64,9 +64,10 @@ def same(
 class _Outer:
     """The outer halves of all footprints: their bases must be one, their conditions are numbered."""
 
-    def __init__(self, algebra: Algebra, known: KnownSums) -> None:
+    def __init__(self, algebra: Algebra, known: KnownSums, once: bool) -> None:
         self.algebra = algebra
         self.known = known
+        self.once = once
         self.gates = Gates(algebra)
 
     def part(self, footprint: Footprint, bounded: bool) -> Part:
@@ -88,7 +89,16 @@ class _Outer:
                 raise UndecidedError("a condition on blocks or iterations is not understood")
         keys = tuple(key(b) for b in bases)
         return Part(
-            footprint, target, tuple(leaves), gates, footprint.flags, footprint.space, tuple(bases), keys, loops
+            footprint,
+            target,
+            tuple(leaves),
+            gates,
+            footprint.flags,
+            footprint.space,
+            tuple(bases),
+            keys,
+            loops,
+            self.once,
         )
 
     def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:

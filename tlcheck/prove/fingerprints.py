@@ -42,6 +42,7 @@ class Part:
     active.
 
     outside: the outer halves of the destination and of each element read; `bases` and `loops` are comparable.
+    once: a lane counts once however often it runs, for both sides change nothing when they are made again.
     """
 
     footprint: Footprint
@@ -53,6 +54,7 @@ class Part:
     outside: tuple[Poly, ...]
     bases: tuple[object, ...]
     loops: tuple[object, ...]
+    once: bool = False
 
 
 def fingerprints(algebra: Algebra, parts: Sequence[Part], classes: Sequence[Mapping[int, int]]) -> list[Sum]:
@@ -90,7 +92,7 @@ def _sums(
             for needed in part.footprint.needed:
                 if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
                     raise UndecidedError("its value is replaced under a condition that the kernel does not have")
-            found = (distinct if part.footprint.site.is_idempotent else accumulate)(mixed, active, shape)
+            found = (distinct if part.once else accumulate)(mixed, active, shape)
             yield from zip(some, found if cut else itertools.repeat(found[0]), strict=False)
 
 

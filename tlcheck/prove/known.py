@@ -75,8 +75,8 @@ class _Keys:
         flags = [self.poly(p) for p in part.flags]
         needed = [self.poly(p) for p in footprint.needed]
         memory = (a.salt, a.numbers, a.opaque)
-        target, again = self.factors(part.target), footprint.site.is_idempotent
-        return part.space, target, leaves, tuple(conditions), tuple(flags), tuple(needed), memory, again
+        target = self.factors(part.target)
+        return part.space, target, leaves, tuple(conditions), tuple(flags), tuple(needed), memory, part.once
 
     def factors(self, factors: Factors) -> Key:
         """Outer monomials by their numbers in this algebra: these go into the sum, for their values are unknown."""

@@ -41,3 +41,8 @@ def test_a_value_that_is_never_taken_is_missed(name: str) -> None:
 def test_a_maximum_that_is_given_back_is_another_the_second_time() -> None:
     name = "atomic_max_ret_elem_op"
     assert verdict(twice(once(name)), once(name)) == "different"
+
+
+def test_an_addition_that_becomes_a_maximum_is_compared_with_each_of_its_times() -> None:
+    assert verdict(twice(once("atomic_add_elem_op")), once("atomic_max_elem_op")) == "different"
+    assert verdict(twice(once("atomic_add_elem_op")), twice(once("atomic_max_elem_op"))) == "same"
