@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange
+from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange, key_of
 from tlcheck.remedy.search import ABSENT, ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, Workarounds
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import plural
@@ -50,14 +50,19 @@ def _verdict(trial: Attempt) -> str:
 
 
 def paste(change: KernelChange, result: Result) -> str:
-    """The line that makes the change in the user's own code, with why it is there."""
+    """The line that makes the change in the user's own code, with why it is there; configurations of its own stay."""
     why = f"# TileLang {result.run.release}: {_finding(result)} without"
     if change.release:
         return f"tilelang=={change.release}  # {result.run.release}: {_finding(result)}"
     if change.kind == PASS_CONFIG:
-        named = ", ".join(f"tilelang.PassConfigKey.{name}: {value}" for name, value in change.variation.pass_configs)
-        return f"@tilelang.jit(pass_configs={{{named}}})  {why}"
+        own = {key_of(name): value for name, value in (result.pass_configs or {}).items()}
+        return f"@tilelang.jit(pass_configs={{{named({**own, **dict(change.variation.pass_configs)})}}})  {why}"
     return f"{', '.join(f'{name}={value}' for name, value in change.variation.args)}  {why}"
+
+
+def named(configs: Mapping[str, str]) -> str:
+    """Entries of a dict of pass configurations, by their keys."""
+    return ", ".join(f"tilelang.PassConfigKey.{name}: {value}" for name, value in configs.items())
 
 
 def _finding(result: Result) -> str:

@@ -8,8 +8,9 @@ from typing import TextIO
 
 from tlcheck import __version__
 from tlcheck.program.release import Release
+from tlcheck.remedy.changes import key_of
 from tlcheck.remedy.issue import Issue
-from tlcheck.report.fix_text import paste
+from tlcheck.report.fix_text import named
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.claim import Finding, FindingHistory
 
@@ -116,7 +117,11 @@ def _workaround(issue: Issue) -> str | None:
     found = [trial for trial in issue.workarounds.found if not trial.change.release]
     if not found:
         return "none found but another release." if issue.workarounds.found else "none found."
-    return f"`{paste(found[0].change, issue.workarounds.kernel.result).partition('  #')[0]}`"
+    change = found[0].change
+    own = {key_of(name): value for name, value in (issue.workarounds.kernel.result.pass_configs or {}).items()}
+    flipped = [own[name] for name, _ in change.variation.pass_configs if name in own]
+    text = named(dict(change.variation.pass_configs)) or change.words
+    return f"`{text}`" + (f", which `configs` has at {' and '.join(flipped)}." if flipped else ".")
 
 
 def _what_it_prints(issue: Issue) -> str:

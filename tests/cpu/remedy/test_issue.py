@@ -20,6 +20,7 @@ from tlcheck.remedy.reducing import Reduced
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
 from tlcheck.report import issue_markdown
+from tlcheck.report.fix_text import paste
 from tlcheck.report.issue_markdown import LONGEST, quoted
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
@@ -101,6 +102,19 @@ def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     sure = noted("it gives f a layout for 100 of its 256 elements")
     assert sure.startswith("# [Bug] tl.VectorizeLoop: ")
     assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
+
+
+def test_a_configuration_of_the_kernel_that_is_flipped_is_told() -> None:
+    about = issue()
+    assert about.workarounds is not None
+    own = replace(
+        about.workarounds.kernel.result, pass_configs={"tir.disable_vectorize": "False", "tl.disable_wgmma": "1"}
+    )
+    found = replace(about.workarounds, kernel=WrongKernel(own, cast(Any, None)))
+    text = markdown(replace(about, workarounds=found))
+    assert "`tilelang.PassConfigKey.TIR_DISABLE_VECTORIZE: True`, which `configs` has at False.\n" in text
+    kept = "{tilelang.PassConfigKey.TIR_DISABLE_VECTORIZE: True, tilelang.PassConfigKey.TL_DISABLE_WGMMA: 1}"
+    assert f"@tilelang.jit(pass_configs={kept})" in paste(found.found[0].change, own)
 
 
 def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
