@@ -22,7 +22,7 @@ PAUSE = 30.0  # seconds between the lines
 
 @dataclass
 class Bar:
-    """Watches a `Session`, and the `Judge` of what it lowers. doing: what began last, in words.
+    """Watches a `Session`, and the `Judge` of what it lowers. doing: what began last, in words; aim: what for.
 
     update: changes what the terminal shows, with the arguments of rich's `Progress.update`. lowered: runs, of which so
     many were `known` from earlier commands. judging: whether verdicts are what counts.
@@ -35,11 +35,15 @@ class Bar:
     judged: int = 0
     judging: bool = False
     doing: str = ""
+    aim: str = ""
     began: float = field(default_factory=time.monotonic)
 
+    def goal(self, text: str) -> None:
+        self.aim = text
+
     def stage(self, text: str) -> None:
-        self.doing = text
-        self.update(description=escape(text))
+        self.doing = f"{self.aim}: {text}" if self.aim else text
+        self.update(description=escape(self.doing))
 
     def total(self, runs: int) -> None:
         self.runs += runs

@@ -60,7 +60,7 @@ class Repetition:
             folder.mkdir()
             session = Session(settings, folder, self.watcher)
             self.stoppable(session.stop)
-            yield from (each for each in session.lower(selections) if not _is_interrupted(each))
+            yield from (each for each in session.lower(selections) if not each.is_interrupted)
 
     def _worst(self, first: _Found, others: Sequence[Lowered], judge: Judge) -> _Found:
         forms = {_form(lowered): lowered for lowered in (*reversed(others), first[0])}
@@ -83,10 +83,6 @@ def _key(lowered: Lowered) -> _Key:
 
 def _form(lowered: Lowered) -> str:
     return lowered.hash or _FAILS
-
-
-def _is_interrupted(lowered: Lowered) -> bool:
-    return lowered.failure is not None and lowered.failure.kind == "interrupted"
 
 
 def _badness(result: Result) -> tuple[bool, int, int]:

@@ -157,6 +157,11 @@ class Lowered:
             return self.digest
         return hashlib.sha256(self.snapshot.read_bytes()).hexdigest()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user ended the command before."""
+        return self.failure is not None and self.failure.kind == "interrupted"
+
 
 def line_of(run: Run, failure: Failure) -> int:
     """The line of the run's own file that a failure is about: where it was raised, else where the kernel is bound; 0

@@ -111,6 +111,7 @@ class WorkaroundSearch:
             self._try(found, [KernelChange(tried.RELEASE, release=release) for release in releases])
         effective = [t.change for t in found.trials if t.change in singles and t.outcome in (WRONG, OPEN)]
         self._try(found, tried.pairs(effective))
+        self.watcher.goal("")
         found.interrupted = self.stopped()
         return found
 
@@ -126,8 +127,8 @@ class WorkaroundSearch:
             if self.stopped():
                 return
             some = wanted[begin : begin + few]
-            left = plural(len(wanted) - begin, some[0].kind)
-            self.watcher.stage(f"{found.kernel.run.case} {found.kernel.run.target}: {left} left to try")
+            best = f"{found.found[-1].change.words} helps" if found.found else "nothing helps yet"
+            self.watcher.goal(f"{plural(len(wanted) - begin, some[0].kind)} left, {best}")
             new = self._trials(found.kernel, some, briefly=not are_likely)
             found.trials += new
             if found.found and not self.everything:
@@ -152,6 +153,8 @@ class WorkaroundSearch:
             """What is worth judging."""
             for one in found:
                 change = by_place[one.run.position[0]]
+                if one.is_interrupted:
+                    continue
                 if one.snapshot is None:
                     known = one.failure is None or one.failure.kind != PASS_CONFIG
                     trials[change] = Attempt(change, FAILS if known else ABSENT)

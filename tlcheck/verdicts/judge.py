@@ -73,6 +73,9 @@ class JudgedSnapshot:
 class JudgeWatcher(Watcher, Protocol):
     """Who is also told how far judging is, from several threads."""
 
+    def goal(self, text: str) -> None:
+        """What all of it is for, and how far that is; empty where that is plain."""
+
     def judges(self, run: Run) -> None:
         """A kernel is being judged."""
 

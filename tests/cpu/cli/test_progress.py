@@ -27,6 +27,16 @@ def test_a_line_now_and_then_without_a_terminal(
     assert "tlcheck: 1 of 3 lowered, 0 s: checking k.py::case sm_90\n" in said
 
 
+def test_what_it_is_for_is_said_with_what_is_done() -> None:
+    shown: list[str] = []
+    made = progress.Bar(lambda **changes: shown.append(changes["description"]))
+    made.goal("8 releases left, nothing helps yet")
+    made.judges(make_run())
+    made.goal("")
+    made.stage("importing kernel files")
+    assert shown == ["8 releases left, nothing helps yet: checking k.py::case sm_90", "importing kernel files"]
+
+
 def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
     with progress.bar() as made:
         assert made.line().startswith("starting, ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,8 @@ import pytest
 
 from tests.cpu.checking import installed, make_atomic, make_finding, make_run
 from tlcheck.cli.main import main
+from tlcheck.lower.runs import Lowered
+from tlcheck.lower.selection import Variation
 from tlcheck.lower.session import Settings
 from tlcheck.remedy import search as module
 from tlcheck.remedy.changes import KernelChange
@@ -22,7 +25,7 @@ from tlcheck.report.console import console
 from tlcheck.verdicts.claim import Claim, Verdict
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.protocol import Failure, interrupted
 
 
 def claim(verdict: Verdict = "refuted", key: str = "C") -> Claim:
@@ -45,7 +48,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
         monkeypatch.setattr(WorkaroundSearch, "_judged", judged)
         monkeypatch.setattr(module, "installed_around", lambda *_: (["0.1.8"], ["0.1.10", "0.1.11"]))
-        watcher = cast(Any, SimpleNamespace(stage=lambda text: None))
+        watcher = cast(Any, SimpleNamespace(goal=lambda text: None))
         search = WorkaroundSearch(Settings(), Policy(), tmp_path, watcher, everything)
         kernel = replace(KERNEL, result=replace(KERNEL.result, run=replace(make_run(), numbers={"stages": "2"})))
         return search.search(kernel)
@@ -76,12 +79,24 @@ def test_what_is_likely_to_help_is_executed_once(monkeypatch: pytest.MonkeyPatch
         return {change: Attempt(change, MENDS) for change in wanted}
 
     monkeypatch.setattr(WorkaroundSearch, "_judged", judged)
-    search = WorkaroundSearch(Settings(), Policy(), Path(), cast(Any, SimpleNamespace(stage=lambda text: None)))
+    search = WorkaroundSearch(Settings(), Policy(), Path(), cast(Any, SimpleNamespace(goal=lambda text: None)))
     search.search(replace(KERNEL, result=replace(KERNEL.result, pass_configs={"tl.disable_wgmma": "True"})))
     assert asked == [(1, False)]
     asked.clear()
     search.search(KERNEL)
     assert asked == [(8, True), (8, False)]
+
+
+def test_what_the_user_has_ended_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    changes = [KernelChange("pass config", Variation(pass_configs=((name, "True"),))) for name in ("A", "B")]
+    failures = [interrupted("lower"), Failure("exception", "lower", "no such tile")]
+    lowered = [Lowered(replace(make_run(), position=(n,)), failure=failure) for n, failure in enumerate(failures)]
+    judge = SimpleNamespace(each=lambda found: [(one, None) for one in found])
+    checks = SimpleNamespace(judge=judge, session=SimpleNamespace(lower=lambda selections: lowered), stop=None)
+    monkeypatch.setattr(module, "checking", lambda *_: nullcontext(checks))
+    search = WorkaroundSearch(Settings(), Policy(), tmp_path, cast(Any, None))
+    trials = search._judged(KERNEL, changes, brief=True)
+    assert {change.words: trial.outcome for change, trial in trials.items()} == {"B=True": FAILS}
 
 
 def test_pairs_are_tried_of_what_changes_the_kernel(searched: Any) -> None:

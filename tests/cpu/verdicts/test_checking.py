@@ -25,6 +25,8 @@ class Told:
     def __init__(self) -> None:
         self.words: list[str] = []
 
+    def goal(self, text: str) -> None: ...
+
     def stage(self, text: str) -> None:
         self.words.append("stage")
 
