@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tlcheck.remedy.python_edits import called, drop_names, nodes
+from tlcheck.remedy.python_edits import called, drop_names, kernels, nodes
 
 SETTING = "w?a"  # uses that set a buffer: written, not known, or added to
 _SETS = ("clear", "fill")
@@ -23,6 +23,13 @@ def dangling(tree: ast.Module) -> set[str]:
     uses = [use for stmt in nodes(tree, ast.stmt) for use in _settled(list(uses_of(stmt)))]
     is_set, is_read = ({name for name, how in uses if how in kinds} for kinds in (SETTING, "r?"))
     return allocated - (is_set & is_read)
+
+
+def without_output(tree: ast.Module) -> set[str]:
+    """Return a name for the output that is missing in a kernel that sets none of its parameters."""
+    parameters = {arg.arg for function in kernels(tree) for arg in function.args.args}
+    is_set = {name for stmt in nodes(tree, ast.stmt) for name, how in uses_of(stmt) if how in SETTING}
+    return {"output of the kernel"} if parameters and not parameters & is_set else set()
 
 
 def read_first(tree: ast.Module) -> set[str]:

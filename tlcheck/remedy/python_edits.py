@@ -92,7 +92,7 @@ def grids(tree: ast.Module) -> list[Edit]:
 def axes(tree: ast.Module) -> list[Edit]:
     """Drop an axis of a buffer, from its shape and from every index."""
     found: list[Edit] = []
-    for name, shape in _shapes(tree):
+    for name, shape in shapes(tree):
         count = len(shape.elts)
         found += [lambda n=name, s=shape, i=i, c=count: _drop_axis(tree, n, s, i, c) for i in range(count) if count > 1]  # type: ignore[misc]
     return found
@@ -284,8 +284,8 @@ def _drop_axis_of_grid(stmt: ast.With, call: ast.Call, target: ast.Tuple, arg: a
         stmt.items[0].optional_vars = target.elts[0]
 
 
-def _shapes(tree: ast.Module) -> Iterator[tuple[str, ast.Tuple | ast.List]]:
-    """Each buffer with the literal that is its shape."""
+def shapes(tree: ast.Module) -> Iterator[tuple[str, ast.Tuple | ast.List]]:
+    """Yield each buffer with the literal that is its shape."""
     found = [(a.arg, a.annotation) for a in nodes(tree, ast.arg)]
     found += [(a.targets[0].id, a.value) for a in nodes(tree, ast.Assign) if isinstance(a.targets[0], ast.Name)]
     for name, value in found:

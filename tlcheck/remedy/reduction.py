@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from tlcheck.remedy import python_edits as edits
-from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
+from tlcheck.remedy.python_bounds import leaving
+from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling, without_output
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
@@ -42,9 +43,9 @@ class KernelReduction:
     """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
 
     seconds: of wall-clock time, from `begin` on. pass_name: to blame for the finding, empty where that is not known.
-    buffers: that the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers that
-    nobody sets or reads, or that are read first, in the first text. careful: whether the passes are looked at after
-    each kind of edit, not each round.
+    buffers: that the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers of the
+    first text that nobody sets or reads, that are read first, or that indices leave. careful: whether the passes are
+    looked at after each kind of edit, not each round.
     """
 
     benches: Benches
@@ -69,7 +70,7 @@ class KernelReduction:
 
         What the finding depends on comes first: large kernels take long to lower and to execute.
         """
-        self._begun, self.dangling = time.monotonic(), _unset(text)
+        self._begun, self.dangling = time.monotonic(), _unset(text) | _left(text)
         if not self._begin_small(text) and not self.benches.shows(text):
             return False
         self._keep(self.best or text)
@@ -214,7 +215,7 @@ class KernelReduction:
         return False
 
     def _is_whole(self, text: str) -> bool:
-        """Whether every buffer is set before it is read, and read, of those of which the first text says so."""
+        """Whether every buffer is set before it is read, and read, and no index leaves it, as in the first text."""
         return not _unset(text) - self.dangling
 
     def _keep(self, text: str) -> None:
@@ -224,7 +225,17 @@ class KernelReduction:
 
 def _unset(text: str) -> set[str]:
     tree = ast.parse(text)
-    return dangling(tree) | read_first(tree)
+    return dangling(tree) | read_first(tree) | without_output(tree) | leaving(tree)
+
+
+def _left(text: str) -> set[str]:
+    """The buffers that indices leave, for the builder's defaults."""
+    tree = ast.parse(text)
+    inline(tree)
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef) and any(isinstance(s, ast.FunctionDef) for s in function.body):
+            without_parameters(tree, function)
+    return leaving(tree)
 
 
 def bound(text: str, builder: str, args: Mapping[str, str]) -> str:

@@ -1,0 +1,48 @@
+"""Indices and regions that leave a buffer are found in a kernel's source."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tlcheck.remedy.python_bounds import leaving
+from tlcheck.remedy.python_buffers import without_output
+
+KERNEL = """
+def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(2, threads=8) as bx:
+        s = T.alloc_shared((2, 8), "float32")
+        for k in T.Pipelined(2, num_stages=2):
+            {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("T.copy(A[k * 2, 0], s)", set()),
+        ("T.copy(A[k * 3, 0], s)", {"A"}),  # rows 3 and 4
+        ("T.copy(A[0:2, k:9], s)", {"A"}),
+        ("T.copy(A[k:4, 0:8], s)", set()),
+        ("T.copy(s, B)", set()),  # a row of it
+        ("T.copy(A, s)", {"s"}),
+        ("T.copy(A[row, 0], s)", set()),  # nobody knows
+        ("B[bx + 7] = s[0, 0]", {"B"}),
+        ("B[bx * 4 + k] = s[k, 7 - k]", set()),
+        ("B[k - 1] = s[k // 2, (k + 9) % 8]", {"B"}),
+        ("s[2, 0] = B[0]", {"s"}),
+        ("for i in T.serial(1, 9): s[0, i] = B[i // 2]", {"s"}),
+        ("for i, j in T.Parallel(2, 8): s[i, j] = B[j]", set()),
+    ],
+)
+def test_what_leaves_a_buffer(statement: str, left: set[str]) -> None:
+    assert leaving(ast.parse(KERNEL.format(statement))) == left
+
+
+@pytest.mark.parametrize(
+    ("statement", "missing"),
+    [("T.copy(s, A[0, 0])", False), ("s[0, 0] = B[0]", True), ("T.atomic_add(B[0], 1.0)", False), ("f(B)", False)],
+)
+def test_a_kernel_has_an_output(statement: str, missing: bool) -> None:
+    assert bool(without_output(ast.parse(KERNEL.format(statement)))) == missing
