@@ -17,7 +17,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.report.console import console
 from tlcheck.verdicts.words import plural
 
-PAUSE = 30.0  # seconds between the lines
+PAUSE = 10.0  # seconds between the lines
 
 
 @dataclass

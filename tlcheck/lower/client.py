@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,22 +89,47 @@ class _IdleWorker:
         self.scratch.cleanup()
 
 
+@dataclass(frozen=True)
+class TestNews:
+    """A test of a test file begins. all, left: how many tests there are, and are not done. kernels: captured so far."""
+
+    __test__ = False  # no test class, for pytest
+
+    test: str
+    all: int
+    left: int
+    kernels: int
+
+    @property
+    def words(self) -> str:
+        """`test 3 of 24 (test_gemm[64]), 5 kernels so far`."""
+        kernels = f"{self.kernels} kernel{'s' * (self.kernels != 1)} so far"
+        return f"test {self.all - self.left + 1} of {self.all} ({self.test}), {kernels}"
+
+
 class Worker:
     """A worker process, started anew if it ends.
 
     python, env: the toolchain's interpreter, and what to add to the environment variables.
     fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
-    warm: where an idle process is taken from, and left.
+    warm: where an idle process is taken from, and left. tells: is told which test of a test file runs.
     """
 
     def __init__(
-        self, python: Path, env: Mapping[str, str], *, fork: bool = True, warm: WarmProcesses | None = None
+        self,
+        python: Path,
+        env: Mapping[str, str],
+        *,
+        fork: bool = True,
+        warm: WarmProcesses | None = None,
+        tells: Callable[[Job, TestNews], None] = lambda job, news: None,
     ) -> None:
         self.python = python
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
         self.fork = fork
         self._warm = warm
+        self._tells = tells
         self._unread = b""
         self.running: dict[int, Job] = {}
         self.versions: Mapping[str, str] = {}  # empty until tilelang is imported
@@ -176,6 +201,9 @@ class Worker:
             self.versions = message["ready"]
         elif "failed" in message:
             raise UsageError(f"{self._command[0]}: cannot import tilelang: {message['failed']['message']}")
+        elif "news" in message:
+            if message["id"] in self.running:
+                self._tells(self.running[message["id"]], msgspec.convert(message["news"], TestNews))
         elif message["id"] in self.running:
             yield self.running.pop(message["id"]), msgspec.convert(message["answer"], Answer)
 

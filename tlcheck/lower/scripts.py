@@ -24,6 +24,7 @@ from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.protocol import Answer, Failure
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
+_CASES = ("tlcheck", "Case")
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 
@@ -180,13 +181,29 @@ def _kernels_in_words(number: int) -> str:
 
 
 def is_script(selection: Selection) -> bool:
-    """Whether this is run: a whole file in which neither `tlcheck` nor `Case` occurs, so that it declares no case."""
+    """Whether this is run: a whole file whose code names neither `tlcheck` nor `Case`, so that it declares no case."""
     if selection.is_snapshot or selection.name:
         return False
     try:
-        return _DECLARES.search(selection.path.read_bytes()) is None
-    except OSError:
+        content = selection.path.read_bytes()
+        return _DECLARES.search(content) is None or not _names_cases(ast.parse(content))
+    except (OSError, SyntaxError, ValueError):
         return False
+
+
+def _names_cases(tree: ast.Module) -> bool:
+    """Whether code says `tlcheck` or `Case`; a comment or a text that does is none."""
+    return any(name in _CASES or name.partition(".")[0] == "tlcheck" for node in ast.walk(tree) for name in _said(node))
+
+
+def _said(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.ImportFrom(module=module, names=names):
+            yield from [module or "", *(alias.name for alias in names)]
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield name
 
 
 def require_no_script(selections: Iterable[Selection]) -> None:

@@ -15,7 +15,7 @@ from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
 from tlcheck.lower.cached import AnsweredJob, CachedExecutor, ToolchainWorker
 from tlcheck.lower.case_inputs import CaseInputs, InputsRequest
-from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
+from tlcheck.lower.client import DeclaredCase, Discovered, TestNews, Worker, discovered, processors
 from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.keyword import Keyword
 from tlcheck.lower.machines import JobExecutor, MachinePool
@@ -150,6 +150,10 @@ class Session:
         arch = "" if isinstance(job, DiscoverJob) else f" {job.arch}"
         self.watcher.stage(f"{_VERBS[type(job)]} {job.file}{name}{arch}{place}")
 
+    def tells(self, job: Job, news: TestNews) -> None:
+        """Say which test runs."""
+        self.watcher.stage(f"running {job.file} {job.arch}: {news.words}")
+
     def stop(self) -> None:
         """End the lowering: what is not done yet fails as interrupted."""
         self.stopped = True
@@ -258,7 +262,10 @@ class _Lowering:
         resolved = {name: self._resolved(name) for name in toolchains}
         variables = self._settings.scripts.variables if self._settings.scripts else {}
         fork, warm = self._settings.fork, self._settings.warm
-        workers = {n: Worker(t.python, {**t.env, **variables}, fork=fork, warm=warm) for n, t in resolved.items()}
+        tells = self._session.tells
+        workers = {
+            n: Worker(t.python, {**t.env, **variables}, fork=fork, warm=warm, tells=tells) for n, t in resolved.items()
+        }
         with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
             sides = pool.map(self._executor.toolchain_worker, resolved.values(), workers.values())
         for toolchain in resolved.values():

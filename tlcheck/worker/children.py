@@ -22,6 +22,7 @@ from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
 _BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
 _CHUNK = 64 * 1024  # what a pipe holds
 _OF_AN_IMPORT = ("file", "args", "arch", "pythonpath", "timeout")  # fields of a job that it depends on
+_LEFT, _KERNEL = b'{"left":', b'{"kernel":'  # how lines of a script begin: a test starts, a kernel was captured
 _REPORT = 2**24  # bytes that a job may report: the cases of a large file
 
 
@@ -48,6 +49,16 @@ class OutputStream:
     def text(self) -> str:
         """What was kept."""
         return bytes(self._data[-self._keep :]).decode(errors="replace")
+
+    def last(self, beginning: bytes) -> str:
+        """The last complete line that begins so; empty if there is none."""
+        start = self._data.rfind(b"\n" + beginning) + 1 or (0 if self._data.startswith(beginning) else -1)
+        end = self._data.find(b"\n", start) if start >= 0 else -1
+        return bytes(self._data[start:end]).decode(errors="replace") if end >= 0 else ""
+
+    def count(self, beginning: bytes) -> int:
+        """How many lines begin so."""
+        return self._data.count(b"\n" + beginning) + self._data.startswith(beginning)
 
     def take(self) -> str:
         """The complete lines that came since they were taken last."""
@@ -83,6 +94,7 @@ class Child:
     late: bool = False
     stopped: bool = False
     answered: int = 0  # jobs, before it has ended
+    told: str = ""  # the last line that was news
     unread: list[dict[str, Any]] = field(default_factory=list)  # messages of the job after those, until it ends
 
     @property
@@ -122,6 +134,14 @@ class Child:
         """End its whole process group: a kernel file may have started processes of its own."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def news(self) -> Mapping[str, Any] | None:
+        """Which test of a test file runs, and how many kernels were captured; None where that is as it was."""
+        line = self.lines.last(_LEFT)
+        if not line or line == self.told:
+            return None
+        self.told = line
+        return {**json.loads(line), "kernels": self.lines.count(_KERNEL)}
 
     def finished(self) -> list[tuple[int, Answer]]:
         """What jobs came to whose process goes on."""

@@ -176,6 +176,8 @@ class Server:
         if not stream.pull():
             self._selector.unregister(stream.descriptor)
         if stream is child.lines:
+            if (news := child.news()) is not None:
+                protocol.send(self._answers, {"id": child.work[0][0], "news": news})
             self._answer(child.finished())
         waiting = [other for other in self._children.values() if other.waits]
         for other in waiting[:-_WAITING]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cpu.checking import installed, published
+from tlcheck.cli import progress
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -305,6 +306,14 @@ def test_a_file_that_compiles_nothing_is_checked_with_default_arguments(capsys: 
     code, report = check(capsys, "library.py", "--arch", "sm_90")
     assert (code, cases(report)) == (0, {"library.py::plain": ""})
     assert report["notes"] == ["library.py: left out: add needs --arg n=..."]
+
+
+def test_progress_names_the_test_that_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.2)
+    script("test_slow.py", LAZY, "def test_first(): add(64)", "def test_second():\n    import time\n    time.sleep(2)")
+    assert main(["check", "test_slow.py", "--arch", "sm_90", "--blocks", "1", "--seeds", "1"]) == 0
+    said = capsys.readouterr().err
+    assert "running test_slow.py sm_90: test 2 of 2 (test_second), 1 kernel so far\n" in said
 
 
 def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tlcheck.errors import UsageError
+from tlcheck.lower.scripts import is_script
 from tlcheck.lower.selection import Selection, parse, parse_archs, parse_args, select
 
 
@@ -107,3 +108,21 @@ def test_an_unknown_arch(arch: str) -> None:
 def test_an_arch_that_is_nearly_one() -> None:
     with pytest.raises(UsageError, match=r"; did you mean sm_90\?$"):
         parse_archs(["sm90"])
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("import tilelang  # Case 1: backward", True),
+        ('"""Case by case."""\nimport tilelang', True),
+        ("from tlcheck import Case", False),
+        ("import tlcheck.case as c", False),
+        ("from own.cases import Case", False),
+        ("import own\nsmall = own.Case(own.kernel)", False),
+        ("not Python: Case", False),
+    ],
+)
+def test_a_file_is_run_unless_its_code_names_cases(text: str, runs: bool, tmp_path: Path) -> None:
+    file = tmp_path / "test_k.py"
+    file.write_text(text)
+    assert is_script(Selection(file)) is runs

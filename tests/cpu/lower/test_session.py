@@ -209,7 +209,7 @@ def test_the_settings_reach_the_worker(
     started: list[dict[str, Any]] = []
 
     def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
-        started.append(options)
+        started.append({name: options[name] for name in ("fork", "warm")})
         return workers["pinned"]
 
     class Watched(LocalExecutor):

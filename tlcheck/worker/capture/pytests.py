@@ -85,13 +85,14 @@ class _Watch:
     def __init__(self, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> None:
         self.run = TestRun()
         self.internal: BaseException | None = None
-        self._refusals, self._report, self._left = refusals, report, 0
+        self._refusals, self._report = refusals, report
+        self._all = self._left = 0
 
     def pytest_collection_finish(self, session: Any) -> None:
-        self._left = len(session.items)
+        self._all = self._left = len(session.items)
 
-    def pytest_runtest_logstart(self) -> None:
-        self._report({"left": self._left})
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._report({"left": self._left, "all": self._all, "test": nodeid.rpartition("::")[2]})
 
     def pytest_runtest_logfinish(self) -> None:
         self._left -= 1
