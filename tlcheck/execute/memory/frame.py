@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.execute.memory.values import Value
+from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.reasons import SourceUnclear
 
 Mask = npt.NDArray[np.bool_]
@@ -22,9 +22,10 @@ class Frame:
 
     variables: uid -> value. active: the lanes that execute, None for all of them; it broadcasts to (worlds, lanes).
     broken, skipped, ended: lanes that left the loop, its iteration, the kernel; None for none.
+    leaders: of a frame with one lane for each block, the thread that it stands for, (worlds,); None for the first one.
     """
 
-    __slots__ = ("active", "broken", "ended", "lanes", "skipped", "variables", "worlds")
+    __slots__ = ("active", "broken", "ended", "lanes", "leaders", "skipped", "variables", "worlds")
 
     def __init__(self, variables: dict[int, Value], worlds: int, lanes: int, active: Mask | None = None) -> None:
         self.variables = variables
@@ -34,6 +35,7 @@ class Frame:
         self.broken: Mask | None = None
         self.skipped: Mask | None = None
         self.ended: Mask | None = None
+        self.leaders: Array | None = None
 
     def mask(self) -> Mask:
         """The active lanes, (worlds, lanes), read-only."""

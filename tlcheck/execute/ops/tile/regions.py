@@ -199,7 +199,7 @@ class Tile:
         memory = self.place.memory
         if isinstance(memory, Cells) and memory.data.shape[2] > 1:
             return True
-        return any(differs(start.run(frame)) for start in self._uneven)
+        return any(differs(start.run(frame), frame.active) for start in self._uneven)
 
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
@@ -275,24 +275,44 @@ def whole(region: Region, program: KernelProgram) -> Tile:
 def block_frame(frame: Frame) -> Frame:
     """A frame with one lane for each world: for what a block does once if one of its threads is active."""
     active = None if frame.active is None else np.asarray(frame.active.any(axis=-1, keepdims=True))
-    return Frame(frame.variables, frame.worlds, 1, active)
+    inner = Frame(frame.variables, frame.worlds, 1, active)
+    inner.leaders = frame.leaders if frame.lanes == 1 else _leaders(frame.active)
+    return inner
 
 
-def differs(value: Value) -> bool:
-    """Whether a value is another one in different lanes."""
+def differs(value: Value, active: Mask | None = None) -> bool:
+    """Whether a value is another one in different active lanes of a block."""
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return False
-    return bool((value != value[..., :1]).any())
+    other = value != _of_leaders(value, _leaders(active))
+    return bool((other if active is None else other & active).any())
+
+
+def _leaders(active: Mask | None) -> Array | None:
+    """The first active lane of each world."""
+    return None if active is None or active.shape[-1] == 1 else np.asarray(active.argmax(axis=-1))
+
+
+def _of_leaders(value: Array, leaders: Array | None) -> Array:
+    """What these lanes have of a value, (..., worlds, 1)."""
+    if leaders is None:
+        return value[..., :1]
+    if len(leaders) == 1:
+        return np.asarray(value[..., leaders])
+    own = np.arange(len(leaders)) if value.shape[-2] > 1 else 0
+    return np.asarray(value[..., own, leaders, None])
 
 
 def _of_frame(start: Code) -> Code:
-    """A start with as many lanes as its frame: one of the many equal ones that a thread's variable has, for a block."""
+    """A start with as many lanes as its frame: of a block what its first active thread has, as all others."""
     if start.uniform:
         return start
 
     def run(frame: Frame) -> Value:
         value = start.run(frame)
-        return value[..., :1] if frame.lanes == 1 and isinstance(value, np.ndarray) else value
+        if frame.lanes > 1 or not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+            return value
+        return _of_leaders(value, frame.leaders)
 
     return Code(run, start.needs, start.steady, growths=start.growths)
 

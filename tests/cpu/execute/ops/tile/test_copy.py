@@ -21,9 +21,14 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     variable,
 )
+from tlcheck.execute.events import Observer
+from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.authors import Author
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Bind, Block, Expr, Seq, Store
+from tlcheck.snapshot.ir import Bind, Block, Expr, If, Seq, Store
 
 MINUS_ONE = Expr("float", "float32", (), -1.0)
 SCOPES = ["shared", "shared.dyn", "local.fragment"]
@@ -313,3 +318,32 @@ def test_regions_of_unlike_axes_are_not_modelled() -> None:
     source, tile = kernel.tensor("A", "float32", [4, 4]), kernel.tile("s", "float32", (4,))
     with pytest.raises(NotModelled, match="unlike axes"):
         kernel.run(call("copy", region(source), region(tile)))
+
+
+def test_a_tile_is_where_the_active_threads_say_and_no_others() -> None:
+    """One warp keeps the number of its tile in a variable of its own, which has not been set in other threads."""
+    kernel, a = Kernel(threads=4), random("float32", 3, 8)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [3, 8])
+    row, tile = kernel.tile("row", "int32", (1,), "local"), kernel.tile("s", "float32", (8,))
+    body = (
+        Store(row, (number(0),), number(2)),
+        call("copy", region(source, (load(row, 0), 0), (1, 8)), region(tile)),
+        call("copy", region(tile), region(target, (load(row, 0), 0), (1, 8))),
+    )
+    seen = _LanesOfTiles()
+    machine = kernel.machine(If(Expr("ge", "bool", (kernel.tx, number(2))), Seq(body)))
+    machine.run(seen)
+    where, values = machine.pages("B").outcome(0)
+    assert where.tolist() == list(range(16, 24))
+    assert np.array_equal(values, a[2])
+    assert set(seen.lanes) == {1}
+
+
+class _LanesOfTiles(Observer):
+    def __init__(self) -> None:
+        self.lanes: list[int] = []
+
+    def tile_accessed(
+        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
+    ) -> None:
+        self.lanes.append(lanes)
