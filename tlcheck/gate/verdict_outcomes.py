@@ -67,7 +67,7 @@ def _compared(old: Claim | None, new: Claim | None) -> Outcome | None:
     if was in ("refuted", "undecided"):
         kind = old.finding.rule if old is not None and old.finding is not None else "undecided"
         return _outcome("fixed", kind, _was(old), new.verdict, new, f"{new.verdict} now, {_was(old)}")
-    if (was, new.verdict) == ("proved", "agreed"):
+    if (was, new.verdict, new.kind) == ("proved", "agreed", "atomic"):
         return _outcome("changed", "agreed", was, "agreed", new, "agreed now on what was executed, was proved")
     return None
 

@@ -167,9 +167,13 @@ def _claims(result: Result) -> Iterator[Text]:
         yield Text(f"    {name}: {counts_in_words([result])}", style="dim")
     clean = [claim for claim in result.claims if claim.executed is not None and claim.is_clean]
     named = {"atomic": "content of additions to ", "output": "", "order": "order of ", "legality": "accesses of "}
-    parts = [f"{before}{_buffers(clean, kind)}" for kind, before in named.items() if _buffers(clean, kind)]
-    if parts and clean[0].executed is not None:
-        yield Text(f"    agreed: {'; '.join(parts)} ({clean[0].executed.words})", style="dim")
+    outputs = [claim for claim in clean if claim.kind == "output" and claim.verdict == "proved"]
+    agreed = [claim for claim in clean if claim not in outputs]
+    parts = [f"{before}{_buffers(agreed, kind)}" for kind, before in named.items() if _buffers(agreed, kind)]
+    if clean and clean[0].executed is not None:
+        proven = [f"proved: {_buffers(outputs, 'output')}"] if outputs else []
+        said = "; ".join([*proven, *([f"agreed: {'; '.join(parts)}"] if parts else [])])
+        yield Text(f"    {said} ({clean[0].executed.words})", style="dim")
     reach: dict[str, list[str]] = {}
     for claim in clean:
         if claim.scope is not None:

@@ -33,7 +33,10 @@ from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import is_address, roles
 from tlcheck.scope.model import Limit
+from tlcheck.signatures import cp_async
+from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
@@ -42,6 +45,7 @@ from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
 _WIDEST = 32  # bytes of an access by one thread: vectors of 256 bits (PTX 9.7.9.8)
+_COPIED = 16  # bytes of cp.async at most
 _COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
 _MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # calls by which blocks act on one another
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -67,7 +71,7 @@ def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran:
         extents = grid(source, sizes)
         if not 0 < prod(extents) <= _MOST_BLOCKS or extents != grid(lowered, sizes):
             return Limit("blocks", f"a grid of {prod(extents)} blocks is not looked at")
-        bits = {str(b.data.value): _bits(b, sizes) for b in source.buffers if not b.strides}
+        bits = {str(b.data.value): _bits(b, sizes) for b in source.buffers if _is_compact(b, sizes)}
         levels = [_Level(function, sizes, extents, bits) for function in (source, lowered)]
         columns = [column for level in levels for column in level.columns] + list(_moved(levels))
         shared = _shared(source, lowered, sizes, extents)
@@ -359,17 +363,9 @@ class _Level:
             short = signature_of(e) is not None or str(e.value).startswith("atomic")
             for a in e.args:
                 if is_address(a) and a.value in ("address_of", "access_ptr"):
-                    self._address(a, self._length(e) if short else None)
+                    self._address(a, _octets(e, a) if short else None)
                 else:
                     self._visit(a)
-
-    def _length(self, call: Expr) -> int:
-        """How many bytes from an address on an instruction accesses at most."""
-        if family_of(call) is FAMILY:
-            place = 3 if str(call.value).startswith("tma_load") else 2
-            size = call.args[place].value
-            return size if isinstance(size, int) else 1 << 40
-        return _WIDEST
 
     def _address(self, e: Expr, octets: int | None) -> None:
         """Add an access from an address on. octets: how much of it; None where that is not known."""
@@ -391,12 +387,21 @@ class _Level:
         else:
             bits = dtype_of(element.buffer.dtype).bits
             length = None if octets is None else max(1, octets * 8 // bits)
-            self._access(element.buffer, element.args, [*[1] * (len(element.args) - 1), length])
+            self._access(element.buffer, element.args, [*[1] * (len(element.args) - 1), length], octets or _WIDEST)
             for a in e.args[1:]:
                 self._visit(a)
 
-    def _access(self, buffer: Buffer, indices: Sequence[Expr], lengths: Sequence[Expr | int | None]) -> None:
-        """Add an access from an element on, so far along each axis; None for nobody knows how far."""
+    def _access(
+        self,
+        buffer: Buffer,
+        indices: Sequence[Expr],
+        lengths: Sequence[Expr | int | None],
+        octets: int = _WIDEST,
+    ) -> None:
+        """Add an access from an element on, so far along each axis; None for nobody knows how far.
+
+        octets: as many bytes as it may have to be aligned to.
+        """
         for e in (*indices, *lengths):
             if isinstance(e, Expr):
                 self._loads(e)
@@ -420,13 +425,13 @@ class _Level:
         for index, length, size, step in zip(indices, lengths, shape, steps, strict=True):
             moved = moved + step * self._along(buffer.name, index, length, size)
         one = all(length == 1 for length in lengths) and not any(index.op == "ramp" for index in indices)
-        self._move(str(buffer.data.value), moved * bits, aligned=one)
+        self._move(str(buffer.data.value), moved * bits, 0 if one else min(octets, _WIDEST))
 
-    def _move(self, name: str, bits: Array, *, aligned: bool = False) -> None:
-        """Add by how much an access is moved. aligned: it is to one element, which is aligned wherever it is."""
+    def _move(self, name: str, bits: Array, octets: int = _WIDEST) -> None:
+        """Add by how much an access is moved. octets: that it may have to be aligned to; 0 for one element's."""
         self.moves.append((name, self._line, bits))
-        if not aligned:
-            self._add(bits % (8 * _WIDEST), f"the alignment of {name}")
+        if octets:
+            self._add(bits % (8 * octets), f"the alignment of {name}")
 
     def _along(self, name: str, index: Expr, length: Expr | int | None, size: int) -> Array:
         """By how much an index is moved in each block. Adds a column where it may leave its axis."""
@@ -478,6 +483,25 @@ class _Level:
 
 def _bits(buffer: Buffer, sizes: Mapping[str, int]) -> int:
     return prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
+
+
+def _octets(call: Expr, address: Expr) -> int:
+    """How many bytes from an address on an instruction accesses at most."""
+    family, element = family_of(call), address.args[0]
+    if family is FAMILY:
+        place = 3 if str(call.value).startswith("tma_load") else 2
+        size = call.args[place].value
+        return size if isinstance(size, int) else 1 << 40
+    if family is cp_async.FAMILY:
+        return _COPIED
+    atomic = ATOMICS.get(name_of_call(call))
+    return _WIDEST if atomic is None else atomic.width * -(-dtype_of(element.dtype).bits // 8)
+
+
+def _is_compact(buffer: Buffer, sizes: Mapping[str, int]) -> bool:
+    """Whether a tensor's rows lie one after the other."""
+    shape, steps = ([int(evaluated(e, sizes)) for e in of] for of in (buffer.shape, buffer.strides))
+    return not steps or steps == [prod(shape[n + 1 :]) for n in range(len(shape))]
 
 
 def _is_number(e: Expr) -> bool:

@@ -46,6 +46,11 @@ class ClaimScope:
     limits: tuple[Limit, ...] = ()
 
     @property
+    def is_everything(self) -> bool:
+        """Whether it is all blocks and all inputs, of these sizes."""
+        return self.blocks == ALL and self.inputs == ALL and not self.not_taken
+
+    @property
     def words(self) -> str:
         """`all blocks, drawn inputs, these sizes; inputs: ... (line 12)`."""
         lines = ", ".join(str(line) for line in sorted(set(self.not_taken)) if line)

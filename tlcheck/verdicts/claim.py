@@ -118,10 +118,11 @@ class Executed:
         """`3 of 64 blocks, 2 inputs; not reached: line 162`."""
         return f"{len(self.blocks)} of {self.of} blocks, {self._on}"
 
-    @property
-    def everywhere(self) -> str:
-        """`all 64 blocks (3 ran), 2 inputs`: where the others do the same."""
-        return f"all {self.of} blocks ({len(self.blocks)} ran), {self._on}"
+    def reaching(self, *, all_blocks: bool, all_inputs: bool) -> str:
+        """`all 64 blocks (3 ran), all inputs`: what holds beyond what was executed."""
+        ran = len(self.blocks)
+        blocks = f"all {self.of} blocks ({ran} ran)" if all_blocks and ran < self.of else f"{ran} of {self.of} blocks"
+        return f"{blocks}, {'all inputs' if all_inputs else self._on}"
 
     @property
     def _on(self) -> str:
@@ -341,7 +342,7 @@ def with_content(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tup
     """
     outputs = [claim for claim in executed if claim.kind == "output"]
     sound = not any(claim.verdict == REFUTED for claim in executed if claim.kind != "output")
-    agreed = {claim.buffer: claim.executed for claim in outputs if sound and claim.verdict == AGREED}
+    agreed = {claim.buffer: claim.executed for claim in outputs if sound and claim.is_clean}
     everything = next(iter(agreed.values())) if agreed and len(agreed) == len(outputs) else None
     named = {claim.buffer for claim in outputs}
     return tuple(
@@ -363,7 +364,7 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
     reason = Reason(DEVICE, f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed")
     return tuple(
         replace(claim, verdict=UNDECIDED, scope=None).because(reason)
-        if (claim.kind, claim.verdict) == ("output", AGREED)
+        if claim.kind == "output" and claim.is_clean
         else claim
         for claim in executed
     )

@@ -41,6 +41,7 @@ from tlcheck.snapshot.ir import Evaluate, For, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.verdicts.claim import (
     AGREED,
+    PROVED,
     REFUTED,
     UNDECIDED,
     Claim,
@@ -184,7 +185,9 @@ class _Claims:
             return claim
         if wrong is None or outcome.difference is None:
             equal = self._execution.formulas is not None and outcome.name in self._execution.formulas.equal
-            return replace(claim, verdict=AGREED, scope=self._for_all_inputs if equal else self._scope)
+            scope = self._for_all_inputs if equal else self._scope
+            proved = scope.is_everything and not self._execution.sizes
+            return replace(claim, verdict=PROVED if proved else AGREED, scope=scope)
         return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
 
     @cached_property

@@ -16,7 +16,7 @@ from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Expr, Snapshot
 from tlcheck.targets.lookup import TARGETS
 from tlcheck.targets.target import AMD, Target
-from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Finding
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding
 from tlcheck.verdicts.excerpts import source_line
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.witness import Accesses, Act
@@ -51,7 +51,7 @@ def with_launch(snapshot: Snapshot, claims: tuple[Claim, ...], sizes: Mapping[st
         return claims
     reason = Reason(DEVICE, "the device does not run the kernel")
     opened = [
-        replace(c, verdict=UNDECIDED, scope=None).because(reason) if (c.kind, c.verdict) == ("output", AGREED) else c
+        replace(c, verdict=UNDECIDED, scope=None).because(reason) if c.kind == "output" and c.is_clean else c
         for c in claims
     ]
     undecided = tuple(c for c in opened if c.verdict == UNDECIDED and c.kind != "atomic")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tlcheck.verdicts.claim import PROVED
 from tlcheck.verdicts.kernels import CheckedKernel, is_clean, kernels_of
 from tlcheck.verdicts.problems import Problem
 from tlcheck.verdicts.results import Result
@@ -22,7 +23,7 @@ def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
     hazards = [problem for problem in problems if problem.weight == "hazard"]
     failed = [[result.excuse for result in kernel.failed] for kernel in kernels if kernel.failed]
     numbers = (
-        (sum(all(map(is_clean, kernel.results)) for kernel in kernels), "ok", ""),
+        (sum(all(map(is_clean, kernel.results)) for kernel in kernels), f"ok{_proved(kernels)}", ""),
         (_bugs(errors, compilers=True), "bug in TileLang", "bugs in TileLang"),
         (_bugs(hazards, compilers=True), "hazard in TileLang", "hazards in TileLang"),
         (_bugs(problems, compilers=False), "bug in your kernel", "bugs in your kernel"),
@@ -38,6 +39,13 @@ def _parts(kernels: Sequence[CheckedKernel]) -> Iterator[str]:
         if number:
             codes = _codes(kernels) if one == _OPEN else ""
             yield f"{number} {several if several and number > 1 else one}{codes}"
+
+
+def _proved(kernels: Sequence[CheckedKernel]) -> str:
+    """` (3 outputs proved)`: outputs that hold in all blocks and on all inputs."""
+    claims = [claim for kernel in kernels for result in kernel.results for claim in result.claims]
+    number = sum(claim.kind == "output" and claim.verdict == PROVED for claim in claims)
+    return f" ({number} output{'s' if number > 1 else ''} proved)" if number else ""
 
 
 def _codes(kernels: Sequence[CheckedKernel]) -> str:

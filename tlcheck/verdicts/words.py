@@ -65,12 +65,17 @@ def plural(number: int, noun: str) -> str:
 def clean_in_words(result: Result) -> str:
     """`same results as the source in 3 of 16 blocks, 2 inputs; no races`: of a result in which all is well."""
     outputs = [claim for claim in result.claims if claim.kind == "output" and claim.executed is not None]
-    atomics = [claim for claim in result.claims if claim.verdict == "proved"]
+    atomics = [claim for claim in result.claims if claim.kind == "atomic" and claim.verdict == "proved"]
     parts = []
     if outputs and outputs[0].executed is not None:
         ran = outputs[0].executed
-        alike = len(ran.blocks) < ran.of and all(c.scope is not None and c.scope.blocks == ALL for c in outputs)
-        parts.append(f"same results as the source in {ran.everywhere if alike else ran.short}")
+        scopes = [c.scope for c in outputs if c.scope is not None]
+        blocks, inputs = (
+            len(scopes) == len(outputs) and all(reach == ALL for reach in of)
+            for of in ([scope.blocks for scope in scopes], [scope.inputs for scope in scopes])
+        )
+        reach = ran.reaching(all_blocks=blocks, all_inputs=inputs)
+        parts.append(f"same results as the source in {reach}")
     if any(claim.kind == "order" for claim in result.claims):
         parts.append("no races")
     if atomics:

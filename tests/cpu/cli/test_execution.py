@@ -49,11 +49,11 @@ def claims(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> Sequence[An
 def test_a_right_kernel_is_agreed(right: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = check(capsys, right)
     assert code == 0
-    assert out.startswith(f"ok  {right}  sm_90  same results as the source in 2 of 2 blocks, 2 inputs; no races")
-    assert out.endswith("\n1 ok\n")
+    assert out.startswith(f"ok  {right}  sm_90  same results as the source in 2 of 2 blocks, all inputs; no races")
+    assert out.endswith("\n1 ok (1 output proved)\n")
     _, out = check(capsys, right, "-v")
-    assert "1 output, 4 order claims, 5 legality claims: 10 agreed" in out
-    assert "agreed: B; order of B, a, b, mbarrier; accesses of A, B, a, b, mbarrier (2 of 2 blocks, " in out
+    assert "1 output, 4 order claims, 5 legality claims: 1 proved, 9 agreed" in out
+    assert "proved: B; agreed: order of B, a, b, mbarrier; accesses of A, B, a, b, mbarrier (2 of 2 blocks, " in out
 
 
 def test_agreed_is_clean_with_strict_too(right: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -240,6 +240,19 @@ def test_an_access_of_256_bits_that_leaves_the_tensor_is_told() -> None:
     assert found == Limit("blocks", "whether an index of A is in bounds depends on the block", 3)
 
 
+def test_an_access_is_as_wide_as_its_instruction() -> None:
+    """cp.async copies up to 16 bytes, which are the last ones of a tensor."""
+    last = _op("add", _op("mul", BX, THREADS), THREADS - 4)
+    address = Expr("call", "handle", (_load(A, last),), "address_of")
+    to = Expr("call", "handle", (_load(S, TX),), "address_of")
+    copy = Evaluate(Expr("call", "handle", (to, address, _int(16)), "ptx_cp_async"), line=3)
+    assert limit_of(COPY, _kernel(copy, _copy(_place())), {}, RAN[:1]) is None
+    beyond = Expr("call", "handle", (_load(A, _op("add", last, 1)),), "address_of")
+    copy = Evaluate(Expr("call", "handle", (to, beyond, _int(16)), "ptx_cp_async"), line=3)
+    told = Limit("blocks", "whether an index of A is in bounds depends on the block", 3)
+    assert limit_of(COPY, _kernel(copy, _copy(_place())), {}, RAN[:1]) == told
+
+
 def test_a_vector_of_256_bits_that_is_aligned_to_128_in_some_blocks_is_told() -> None:
     at = Expr("ramp", "int32x8", (_op("mul", BX, 12), _int(1)), 8)
     wide = _kernel(Store(C, (at,), Expr("load", "float32x8", (at,), None, 0, A), line=3))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck.execute.compare.diagnosis import Diagnosis
+from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.request import Request
@@ -54,6 +55,25 @@ def test_the_scope_says_what_ran() -> None:
     other = replace(one, same_elements=False)
     assert agreed(snapshot, other, Request()) == replace(every, blocks="some", limits=(some, values))
     assert agreed(snapshot, replace(one, outputs=(OutputOutcome(name, "undecided"),)), Request()) is None
+
+
+def test_an_output_is_proved_for_all_blocks_and_inputs_of_known_sizes() -> None:
+    snapshot = FORMS["gemm_store_fp32"]
+    name = str(snapshot.checkpoints["source"].buffers[-1].data.value)
+    all_inputs = Formulas(frozenset((name,)))
+    one = Execution((OutputOutcome(name, "agreed"),), ((0, 0, 0),), 1, (0, 1), formulas=all_inputs)
+    (claim,) = claims_of(snapshot, Diagnosis(one, {}, None), Request())
+    assert (claim.verdict, claim.basis, claim.scope) == ("proved", "execution", ClaimScope("all", "all"))
+    for less in (
+        replace(one, of=3, same_elements=False),
+        replace(one, unreached=(12,)),
+        replace(one, sizes=(("n", 64),)),
+        replace(one, formulas=Formulas(frozenset(), "why", 7)),
+    ):
+        (claim,) = claims_of(snapshot, Diagnosis(less, {}, None), Request())
+        assert claim.verdict == "agreed"
+    assert claim.scope is not None
+    assert claim.scope.limits == (Limit("inputs", "why", 7),)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ from tlcheck.snapshot.ir import Expr
 Apply = Callable[..., Any]
 _MOVING = frozenset(
     "annotations control copy cp_async cp_async_arrivals descriptors elect fill grid hints im2col ldmatrix mbarrier "
-    "numbers promises row_copy safe_values stmatrix sync tma transpose warps wgmma_descriptors".split()
+    "lds_copies numbers promises row_copy safe_values stmatrix sync tma transpose warps wave_barriers "
+    "wgmma_descriptors".split()
 )
-_COMPUTING = frozenset("atomics gemm mma reduce reducers thread_allreduce tl_gemm wgmma wgmma_queue".split())
+_COMPUTING = frozenset("atomics gemm mma reduce reducers scan scans thread_allreduce tl_gemm wgmma wgmma_queue".split())
 _SHUFFLES = ("shfl", "shuffle")  # the other exchanges of a warp compare values
 _EXPONENTIALS = ("exp", "exp2", "exp10")
 _OPAQUE = frozenset(
@@ -145,6 +146,12 @@ def reduction(combine: np.ufunc, field: Field) -> Callable[[Any, int], Any]:
         raise NotModelled(f"{combine.__name__} of floats")
     name = "max" if combine is np.maximum else "min"
     return lambda terms, axis: field.extremum(name, list(np.moveaxis(terms, axis, 0)))
+
+
+def require_sum(combine: np.ufunc, field: Field | None) -> None:
+    """Raise NotModelled where elements of a field are combined one after the other by anything but a sum."""
+    if field is not None and combine is not np.add:
+        raise NotModelled(f"a running {combine.__name__}")
 
 
 def combination(name: str, combine: Apply, field: Field | None) -> Apply:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
@@ -177,6 +178,7 @@ def _scanning(
     source = lines.place(e.args[0], source_strides, program)
     target = lines.place(e.args[1], target_strides, program)
     settle = rounding(target.kind, program.options.exact)
+    formulas.require_sum(combine, program.options.field if target.kind.is_float else None)
     taken, read = lines.taken[:, None, :], lines.read[:, None, :]
 
     def run(frame: Frame) -> Value:

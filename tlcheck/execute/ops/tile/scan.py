@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
@@ -37,6 +38,7 @@ def _scan(e: Expr, program: KernelProgram, combine: np.ufunc) -> Run:
         raise NotModelled(f"{e.value} along a variable axis")
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
     exact = program.options.exact
+    formulas.require_sum(combine, program.options.field if source.kind.is_float else None)
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
