@@ -1,5 +1,5 @@
-"""What all tests share: no test reads or writes the user's own cache unless it asks for an installed toolchain, and
-none keeps results unless it asks for that.
+"""Define what all tests share: no test reads or writes the user's own cache unless it asks for an installed toolchain,
+and none keeps results unless it asks for that.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class WarmCopies(CopiedProcess):
 
 
 def _situation() -> str:
-    """Where a test is, for `warm_worker`."""
+    """Return where a test is, for `warm_worker`."""
     return json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES}))
 
 

@@ -1,4 +1,4 @@
-"""How a kernel file declares its cases.
+"""Define how a kernel file declares its cases.
 
 Imported by kernel files inside the toolchain's interpreter: needs the standard library only, Python 3.10 or newer.
 

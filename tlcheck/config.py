@@ -25,7 +25,7 @@ ACCEPTANCE = "tlcheck-accept.toml"
 
 @dataclass(frozen=True)
 class Config:
-    """What a project sets once; relative paths count from its pyproject.toml."""
+    """The settings that a project makes once; relative paths count from its pyproject.toml."""
 
     file: Path | None = None  # where it was read, None if there is no such table
     paths: tuple[Path, ...] = ()  # the kernels to check when none are given
@@ -45,7 +45,7 @@ class Config:
     slower_ratio: float = 1.1  # how many times the cost of before
 
     def place(self, key: str) -> str:
-        """Where a setting is written, `toolchain in pyproject.toml:12`; empty where it is not."""
+        """Return where a setting is written, `toolchain in pyproject.toml:12`; empty where it is not."""
         if self.file is None:
             return ""
         line = _line(self.file, key)
@@ -193,7 +193,7 @@ def _strings(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _requirements(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
-    """What pip is given: names with versions; paths and addresses are pip's to judge."""
+    """Return what pip is given: names with versions; paths and addresses are pip's to judge."""
     from packaging.requirements import InvalidRequirement, Requirement  # 15 ms, and few projects have any
 
     found = _strings(file, table, "requirements")

@@ -167,4 +167,4 @@ class CaseTest(pytest.Item):
 
 
 class CaseFailedError(Exception):
-    """What is wrong with a case, for people."""
+    """The description of what is wrong with a case, for people."""

@@ -1,4 +1,4 @@
-"""Why a claim is undecided: every reason with its code, what it means and what to do.
+"""Define why a claim is undecided: every reason with its code, what it means and what to do.
 
 A new reason is one more entry at the end of this table. A code keeps its meaning and is never given twice.
 
@@ -35,7 +35,7 @@ class ReasonKind:
 
 
 class Reason(str):
-    """Why something is undecided: a text of one kind. It is equal to the same text."""
+    """The reason why something is undecided: a text of one kind. It is equal to the same text."""
 
     __slots__ = ("kind",)
     kind: ReasonKind

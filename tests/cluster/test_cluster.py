@@ -220,7 +220,7 @@ def working(folder: Path, nodes: Sequence[subprocess.Popen[bytes]], *command: st
 
 
 def jobs(node: subprocess.Popen[bytes]) -> int:
-    """How many jobs a node is at: each is a copy of a worker, which has imported tilelang."""
+    """Return how many jobs a node is at: each is a copy of a worker, which has imported tilelang."""
     return sum(len(workers(worker)) for worker in workers(node.pid))
 
 

@@ -125,7 +125,7 @@ def points(random: Random, count: int) -> list[Point]:
 
 @dataclass(frozen=True)
 class Result:
-    """What C says of an expression at a point.
+    """A record of what C says of an expression at a point.
 
     undefined: C gives it no value. wide: something in it is an uint64 of 2^63 and more. unbounded: something wraps in
     it that the algebra, which does not know its bounds, takes to fit.

@@ -1,4 +1,4 @@
-"""What the tests of checking share: saved snapshots, results made by hand, and a worker that lowers nothing."""
+"""Define what the tests of checking share: saved snapshots, results made by hand, and a worker that lowers nothing."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch, workers: Mapping[str, StandInW
 
 
 def checked_runs(cases: Path, folder: Path, code: int) -> dict[str, Any]:
-    """What `check` with the pinned release reports of each case, for sm_90; it has to end with this exit code."""
+    """Return what `check` with the pinned release reports of each case for sm_90. It has to end with this exit code."""
     installed(PINNED)
     output = folder / "report.json"
     assert main(["check", str(cases), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == code

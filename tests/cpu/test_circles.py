@@ -20,7 +20,7 @@ def _modules(room: str) -> dict[str, Path]:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """What a module imports, wherever in it: of a package each name, since that may be a module."""
+    """Yield what a module imports, wherever in it: of a package each name, since that may be a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,4 +1,4 @@
-"""What is known of a corpus, and what is left to do."""
+"""Test what is known of a corpus, and what is left to do."""
 
 from __future__ import annotations
 

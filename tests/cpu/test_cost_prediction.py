@@ -1,4 +1,4 @@
-"""How slowdowns and risks are counted together, on reports made up here."""
+"""Test how slowdowns and risks are counted together, on reports made up here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ncu prints against what tlcheck counts, and what a GPU needs to launch a kernel."""
+"""Test what ncu prints against what tlcheck counts, and what a GPU needs to launch a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ERA = Path(__file__).parents[1] / "fixtures" / "era"
 
 
 def table(folder: Path, rows: int) -> Path:
-    """What ncu prints of so many launches, each counter of which is 1,024."""
+    """Return what ncu prints of so many launches, each counter of which is 1,024."""
     names = ",".join(f'"{name}"' for name in ("ID", *METRICS))
     lines = ["==PROF== Connected", names, ",".join(['""'] * (len(METRICS) + 1))]
     lines += [",".join([f'"{row}"', *['"1,024"'] * len(METRICS)]) for row in range(rows)]

@@ -16,7 +16,7 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def anchors(file: Path) -> set[str]:
-    """What GitHub makes of the headings."""
+    """Return what GitHub makes of the headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", file.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

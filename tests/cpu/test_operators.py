@@ -77,7 +77,7 @@ def shown(value: Any) -> str:
 
 
 def differing(e: Expr, found: Sequence[Number], expected: Sequence[Result], at: Sequence[Point]) -> list[str]:
-    """Where a domain is not as C, in words."""
+    """Return where a domain is not as C, in words."""
     names = [str(v.value) for v in postorder([e]) if v.op == "var"]
     return [
         f"{shown(e)} is {f}, in C {c.value}, at { {name: p[name] for name in names} }"

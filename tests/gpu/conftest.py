@@ -24,7 +24,7 @@ NO_GPU = 3
 
 
 def find_toolchain(release: str) -> str:
-    """What to give as a toolchain for a release. Skips the test where it is not there."""
+    """Return what to give as a toolchain for a release. Skips the test where it is not there."""
     given = os.environ.get(f"TLCHECK_GPU_{release.replace('.', '_')}", release)
     try:
         resolve(given)

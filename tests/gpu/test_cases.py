@@ -55,7 +55,7 @@ def test_a_witness_is_what_the_device_does(run: Runner, tmp_path: Path) -> None:
 
 
 def additions(folder: Path, case: str) -> Any:
-    """What the lowered code adds, by the oracle that runs it in plain Python."""
+    """Return what the lowered code adds, by the oracle that runs it in plain Python."""
     main(["check", case, "--arch", "sm_90", "--toolchain", find_toolchain("0.1.14"), "--save", str(folder / "saved")])
     (snapshot,) = (folder / "saved").glob("*.json")
     return Kernel(codec.loads(snapshot.read_text())).additions("device-tir", {"blockIdx.x": 0})

@@ -17,7 +17,7 @@ CASES = {"add_case", "count_case", "twice_case", "add_case_2"}
 
 
 def tlcheck(command: str, *options: str | Path) -> subprocess.CompletedProcess[str]:
-    """What a command does with the script. Skips the test where there is no GPU."""
+    """Return what a command does with the script. Skips the test where there is no GPU."""
     arguments = [command, SCRIPT, "--live", *map(str, options), "--toolchain", find_toolchain(PINNED)]
     done = subprocess.run(
         [sys.executable, "-m", "tlcheck", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
@@ -29,7 +29,7 @@ def tlcheck(command: str, *options: str | Path) -> subprocess.CompletedProcess[s
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `capture --live` writes; the script has come to its end."""
+    """Return what `capture --live` writes; the script has come to its end."""
     folder = tmp_path_factory.mktemp("kept")
     done = tlcheck("capture", "-o", folder)
     assert done.returncode == 0, done.stdout + done.stderr

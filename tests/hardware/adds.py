@@ -28,7 +28,7 @@ def integers(args: Args, generator: torch.Generator, device: Any) -> tuple[torch
 
 
 def reference(args: Args, A: torch.Tensor, B: torch.Tensor, *rest: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What has to be in B afterwards."""
+    """Return what has to be in B afterwards."""
     values, before = A.cpu().to(torch.float64), B.cpu().to(torch.float64)
     if args.get("operation", "add") != "add":
         return {"B": torch.maximum(values, before) if args["operation"] == "max" else torch.minimum(values, before)}

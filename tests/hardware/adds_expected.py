@@ -1,4 +1,5 @@
-"""What the table of the device library says of the kernels of `adds.py`: `python -m tests.hardware.adds_expected DIR`.
+"""Define what the table of the device library says of the kernels of `adds.py`: `python -m tests.hardware.adds_expected
+DIR`.
 
 DIR has their snapshots: `tlcheck check tests/hardware/adds.py --quick --save DIR`, with each release. Writes
 `adds-expected.json`: release -> case -> calls of the library with what each does, and what tlcheck says of the kernel.
@@ -22,7 +23,7 @@ LAST = "device-tir"
 
 
 def expected(snapshot: Snapshot) -> dict[str, Any]:
-    """What is expected of one kernel."""
+    """Return what is expected of one kernel."""
     of = subject(snapshot)
     made = [instruction for _, instruction in of.calls(of.found[LAST].sites, LAST)]
     claims = judge_atomics(snapshot).claims

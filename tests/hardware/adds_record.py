@@ -56,7 +56,7 @@ def _in_a_process(name: str) -> dict[str, Any]:
 
 
 def _one(name: str) -> dict[str, Any]:
-    """What one case does."""
+    """Return what one case does."""
     sys.path.insert(0, str(ROOT))
     import tests.hardware.adds as adds
 

@@ -67,7 +67,7 @@ Octets = npt.NDArray[np.uint8]
 
 
 class GPU(Protocol):
-    """What a kernel is run with: `Device`."""
+    """A record of what a kernel is run with: `Device`."""
 
     def module(self, cubin: bytes) -> Any: ...
     def put(self, name: str, octets: Octets) -> None: ...
@@ -77,7 +77,7 @@ class GPU(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one kernel.
+    """A record of what became of one kernel.
 
     status: equal (all elements), close (all within `bound`), rounds (no further off than rounding moves such sums),
     differs, or why it was not run. elements: compared; equal:
@@ -187,7 +187,7 @@ def compare(execution: Execution, name: str, seed: int, octets: Octets) -> Resul
 
 
 def _lost(execution: Execution, name: str, seed: int, indices: Array, expected: Array) -> float:
-    """How far rounding moves the elements of a tensor: by the same execution in float64."""
+    """Return how far rounding moves the elements of a tensor: by the same execution in float64."""
     exact = Execution(execution.snapshot, execution.is_source, exact=True).invocation.left[name]
     elements, values = exact.outcome(seed)
     return _counted(name, indices, values[np.searchsorted(elements, indices)], expected, 0, 0.0).error
@@ -210,7 +210,9 @@ def _counted(name: str, indices: Array, expected: Array, found: Array, stray: in
 
 
 def _bound(execution: Execution, kind: Kind) -> float:
-    """How far a floating element may be off, for the coarsest type that the kernel computes in; integers not at all."""
+    """Return how far a floating element may be off, for the coarsest type that the kernel computes in; integers not at
+    all.
+    """
     if not kind.is_float:
         return 0.0
     declared = [s.buffer for s in statements(execution.lowered.body) if isinstance(s, Alloc)]
@@ -231,7 +233,7 @@ def _step(kind: Kind) -> float:
 
 
 def joined(results: list[Result]) -> Result:
-    """What is to be said of a kernel, of what was found of each tensor and seed."""
+    """Return what is to be said of a kernel, of what was found of each tensor and seed."""
     order = ["differs", "rounds", "close", "equal"]
     worst = max(results, key=lambda r: r.error)
     return replace(

@@ -202,7 +202,7 @@ def time_kernels(archive: Path, cubins: Path, names: Sequence[str]) -> Iterator[
 def _count(
     archive: Path, entries: Sequence[Mapping[str, Any]], cubins: Path, found: dict[str, Any], until: float
 ) -> None:
-    """What ncu counts of each kernel, the newest release first."""
+    """Have ncu count each kernel, the newest release first."""
     ready = [e for e in entries if _cubin(cubins, e).exists() and e["id"] in found["milliseconds"]]
     ready.sort(key=lambda e: [int(part) for part in e["release"].split(".") if part.isdecimal()], reverse=True)
     for start in range(0, len(ready), CHUNK):

@@ -1,4 +1,4 @@
-"""What a GPU needs to launch kernels of several releases, and what tlcheck counts of the same launches.
+"""Define what a GPU needs to launch kernels of several releases, and what tlcheck counts of the same launches.
 
     python -m tests.hardware.costs_pack pack PACK.zip FOLDER
     python -m tests.hardware.costs_pack count COSTS.json FOLDER    goes on where it stopped
@@ -121,7 +121,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def snapshots(folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """What each snapshot's case is called here, its release, its file."""
+    """Yield what each snapshot's case is called here, its release, its file."""
     for release in sorted(path for path in folder.iterdir() if path.is_dir()):
         for path in sorted(release.rglob("*.snapshot.json")):
             stem = path.name.removesuffix(".snapshot.json").removesuffix(f"-{release.name}")

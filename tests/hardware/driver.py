@@ -21,7 +21,7 @@ def _list(form: Any, values: Sequence[int]) -> Any:
 
 
 class DeviceError(Exception):
-    """What the driver answered instead of doing it."""
+    """A record of what the driver answered instead of doing it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ def test_mutants_are_noticed_or_known(kernel: str) -> None:
 
 
 def test_most_mutants_that_are_not_equivalent_are_noticed() -> None:
-    """What is undecided is not noticed."""
+    """An undecided mutant is not noticed."""
     survivors = [s for of_kernel in table().values() for s in of_kernel.values()]
     equivalent = sum(s.verdict == "equivalent" for s in survivors)
     made = sum(1 for s in kernels().values() for _ in chosen(s.checkpoints["device-tir"]))

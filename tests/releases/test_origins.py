@@ -1,4 +1,4 @@
-"""Where wrong code begins: the origin of each case is what reading the kernel and its TIR found (`origins.toml`).
+"""Test where wrong code begins: the origin of each case is what reading the kernel and its TIR found (`origins.toml`).
 
 `python tests/releases/test_origins.py [--why]` measures: it prints what is not as read, and how many are; with `--why`
 also by which pass, as `check --why` finds it after each of them.

@@ -52,7 +52,7 @@ class FragmentTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """What a polynomial does not see into.
+    """A part that a polynomial does not see into.
 
     kind: `var`, `//`, `%`, `min`, `max`, `load`, `select`, or another operator's name. `detail` tells apart atoms of
     one kind: the variable's uid, the divisor, the buffer's root. args: polynomials. vars: the uids in it.
@@ -69,7 +69,8 @@ class Atom:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a load reads: `element` of `root`, or the register `element` of `thread` (`table` inverts a fragment).
+    """The cell that a load reads: `element` of `root`, or the register `element` of `thread` (`table` inverts a
+    fragment).
 
     dtype: of what is there, where that is not the load's.
     """
@@ -146,7 +147,9 @@ class Algebra:
         return self._memo[expr][1]
 
     def _held(self, p: Poly, dtype: str) -> Poly:
-        """What a type holds of a number: it wraps where it is known that some do not fit. Sizes are taken to fit."""
+        """Return what a type holds of a number: it wraps where it is known that some do not fit. Sizes are taken to
+        fit.
+        """
         if not dtype_of(dtype).is_integral or dtype_of(dtype).bits == 64:
             return p
         (low, high), (least, most) = self.bounds(p), whole_numbers(dtype)

@@ -159,7 +159,7 @@ def mix(x: Words) -> Words:
 
 
 def _wrapped(value: Values, dtype: str) -> Values:
-    """What a type holds of numbers."""
+    """Return what a type holds of numbers."""
     least, most = whole_numbers(dtype)
     found: Values = wrapped(value, least, most)
     return found

@@ -1,4 +1,4 @@
-"""Which code made a result: a changed tlcheck makes another."""
+"""Find which code made a result: a changed tlcheck makes another."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings
 
 
 def _request(done: Lowered, snapshot: Snapshot, policy: Policy) -> Request | None:
-    """How a case is executed: on its own inputs, if any. Raises UsageError where these raise or do not fit."""
+    """Return how a case is executed: on its own inputs, if any. Raises UsageError where these raise or do not fit."""
     if policy.execute is None:
         return None
     written = next(iter(snapshot.checkpoints.values()))  # before the first of all passes

@@ -36,8 +36,8 @@ WHY_SECONDS = 10.0  # that are taken without being asked
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What is checked, and how. excusing: whether what a case expects is excused. strict: whether undecided is wrong,
-    and a warning.
+    """The choice of what is checked, and how. excusing: whether what a case expects is excused. strict: whether
+    undecided is wrong, and a warning.
 
     save: the folder that keeps the snapshots, if any does. with_inputs: with what they are executed on. with_page:
     whether a page is to be made. why: whether the neighbouring releases and the passes are looked at where a kernel is
@@ -60,7 +60,7 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class Checked:
-    """What checking found. entries: the same for a page, where one is asked for.
+    """A record of what checking found. entries: the same for a page, where one is asked for.
 
     passed_over: files without a case. notes: what else there is to say.
     """
@@ -150,7 +150,7 @@ def _asks_why(options: CheckOptions, results: Sequence[Result]) -> bool:
 
 
 def _entry(lowered: Lowered, result: Result) -> Entry:
-    """What a page shows; made at once, since snapshots do not stay."""
+    """Return what a page shows; made at once, since snapshots do not stay."""
     from tlcheck.page.check_page import entry_of  # pages are rarely asked for
 
     return entry_of(result, read_snapshot(lowered.snapshot) if lowered.snapshot is not None else None)

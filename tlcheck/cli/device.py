@@ -1,4 +1,4 @@
-"""How kernels are run on a GPU, from the command line."""
+"""Describe how kernels are run on a GPU, from the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_device_arguments(parser: argparse._ActionsContainer) -> None:
 
 @dataclass(frozen=True)
 class GpuOptions:
-    """What `add_device_arguments` adds; None where the user says nothing."""
+    """The options that `add_device_arguments` adds; None where the user says nothing."""
 
     seeds: int | None = None
     repeats: int | None = None
@@ -44,7 +44,7 @@ class GpuOptions:
         return [name for name, value in named if value]
 
     def device_options(self, settings: Settings) -> DeviceOptions:
-        """How to run, where the user says nothing in the usual way."""
+        """Return how to run, where the user says nothing in the usual way."""
         return DeviceOptions(
             seeds=self.seeds or 3,
             repeats=self.repeats or 3,

@@ -95,7 +95,7 @@ def _golden_of(done: Lowered, snapshot: Snapshot, *, cost: bool) -> Golden:
 def _paired(
     before: Mapping[str, Golden], after: Mapping[str, Golden]
 ) -> tuple[dict[str, tuple[Golden, Golden]], list[str]]:
-    """What is to be compared by name, and what has no counterpart. One on either side are counterparts."""
+    """Return what is to be compared by name, and what has no counterpart. One on either side are counterparts."""
     if len(before) == len(after) == 1:
         (one, first), (other, second) = next(iter(before.items())), next(iter(after.items()))
         return {one if one == other or not other else f"{one} -> {other}": (first, second)}, []

@@ -1,4 +1,4 @@
-"""How kernels are executed on the CPU, from the command line and else from the project."""
+"""Describe how kernels are executed on the CPU, from the command line and else from the project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """What `add_execution_arguments` adds; None where the user says nothing, and the project decides."""
+    """The options that `add_execution_arguments` adds; None where the user says nothing, and the project decides."""
 
     quick: bool = False
     blocks: int | None = None
@@ -41,7 +41,7 @@ class ExecutionOptions:
     block: tuple[int, int, int] | None = None
 
     def request(self, config: Config) -> Request | None:
-        """How to execute, None for proofs only. Raises UsageError for options that exclude each other."""
+        """Return how to execute, None for proofs only. Raises UsageError for options that exclude each other."""
         values = (self.blocks, self.seeds, self.seed, self.block, self.budget)
         names = ("--blocks", "--seeds", "--seed", "--block", "--budget")
         given = [name for name, value in zip(names, values, strict=True) if value is not None]
@@ -54,7 +54,7 @@ class ExecutionOptions:
         return self.certain_request(config) if executes else None
 
     def certain_request(self, config: Config) -> Request:
-        """How to execute where that is certain. Raises UsageError."""
+        """Return how to execute where that is certain. Raises UsageError."""
         request = Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=self._budget(config))
         if self.names_some or not request.is_usual:
             request = replace(request, budget=replace(request.budget, work=None))  # what is asked for by number is done
@@ -68,7 +68,7 @@ class ExecutionOptions:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the user says, for other commands that execute the same."""
+        """Return what the user says, for other commands that execute the same."""
         found = (("--seeds", self.seeds), ("--budget", self.budget), ("--seed", self.seed))
         words = ["--quick"] if self.quick else []
         words += ["--blocks", "all" if self.blocks == ALL else str(self.blocks)] if self.blocks is not None else []

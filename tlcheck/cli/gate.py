@@ -86,7 +86,7 @@ def _plan(args: argparse.Namespace) -> GatePlan:
 
 
 def _device(options: GpuOptions, settings: Settings, *, asked: bool) -> Wanted | None:
-    """How to run on a GPU, if that is asked for. Raises UsageError."""
+    """Return how to run on a GPU, if that is asked for. Raises UsageError."""
     if asked:
         return Wanted(options.device_options(settings), settings.args, options.if_available)
     if options.given:

@@ -67,7 +67,7 @@ class GoldenCases:
         return Judge(Policy(accepted), open_cache(settings.cache), settings.jobs)
 
     def scope(self) -> GoldenScope:
-        """What the cases name, else the project's paths; saved snapshots name nothing."""
+        """Return what the cases name, else the project's paths; saved snapshots name nothing."""
         places = []
         for selection in map(parse, self.cases or [os.path.relpath(path) for path in self.selected.config.paths]):
             if not selection.is_snapshot:
@@ -87,5 +87,5 @@ def golden_cases(args: argparse.Namespace) -> GoldenCases:
 
 
 def this_project() -> Project:
-    """Of the working folder. Raises UsageError."""
+    """Read the project of the working folder. Raises UsageError."""
     return project_of(read_config(Path.cwd()))

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _place(output: Path) -> Path:
-    """Where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
+    """Return where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
     place = Path(os.path.realpath(output))
     if place.exists() and not place.is_file():
         raise UsageError(f"{output} is no file: -o FILE.html")

@@ -41,7 +41,7 @@ _FRAME = 4  # lines of the screen that are no page
 
 @dataclass(frozen=True)
 class WaitingChange:
-    """What waits, beside what is approved. comparison: None for a new golden and for a removal."""
+    """A record of what waits, beside what is approved. comparison: None for a new golden and for a removal."""
 
     pending: Pending
     comparison: GoldenComparison | None

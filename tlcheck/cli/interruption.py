@@ -1,4 +1,6 @@
-"""What Ctrl-C and SIGTERM do: a command that can ends its work and reports what is done; others clean up and end."""
+"""Define what Ctrl-C and SIGTERM do: a command that can ends its work and reports what is done; others clean up and
+end.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _write_file(picture: Picture, file: Path) -> None:
 
 
 def _list(found: Mapping[str, Gallery]) -> None:
-    """What there are pictures of."""
+    """List what there are pictures of."""
     for name, of in found.items():
         print(name)
         for buffer in of.names:

@@ -59,7 +59,7 @@ _NAMED = re.compile(r"([^=]+\.py)::([A-Za-z_]\w*)(?:@.*)?")
 
 
 class Command(Protocol):
-    """What a module of this package offers."""
+    """The functions that a module of this package offers."""
 
     def add_arguments(self, parser: Parser) -> None: ...
 

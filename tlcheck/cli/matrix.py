@@ -106,7 +106,7 @@ def _with_cost(request: Request | None, shown: str | None) -> Request | None:
 
 
 def _asked(settings: Settings, request: Request | None, repeat: int) -> Mapping[str, str]:
-    """What a cell stands for besides its kernel and toolchain."""
+    """Return what a cell stands for besides its kernel and toolchain."""
     executed = "none" if request is None else f"blocks {request.blocks}, seeds {', '.join(map(str, request.seeds))}"
     given = {"arguments": " ".join(f"{name}={value}" for name, value in settings.args.items())} if settings.args else {}
     counted = {"shown": _COST} if request is not None and request.cost else {}

@@ -1,4 +1,4 @@
-"""How kernels are lowered, from the command line and else from the project."""
+"""Describe how kernels are lowered, from the command line and else from the project."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def add_lowering_arguments(
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """What `add_lowering_arguments` adds; None where the user says nothing, and the project decides.
+    """The options that `add_lowering_arguments` adds; None where the user says nothing, and the project decides.
 
     arch: a comma list. keyword: an expression. args, pass_configs: texts `NAME=VALUE`. cluster: its address.
     """
@@ -122,12 +122,12 @@ class LoweringOptions:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the user says of the kernels, for other commands about them."""
+        """Return what the user says of the kernels, for other commands about them."""
         found = (("--arch", self.arch), ("--toolchain", self.toolchain))
         return (*(word for name, value in found if value for word in (name, value)), *self._of_kernels())
 
     def settings(self, config: Config, scripts: Scripts | None = None, *, every_pass: bool = False) -> Settings:
-        """How to lower. scripts: how they are run; None for a command that runs none. Raises UsageError."""
+        """Return how to lower. scripts: how they are run; None for a command that runs none. Raises UsageError."""
         if self.pass_configs and scripts is not None and scripts.live:
             raise UsageError("--pass-config has no meaning with --live: TileLang itself compiles the kernels")
         with naming(None if self.arch is not None else config, "arch"):
@@ -177,7 +177,7 @@ class LoweringOptions:
 
 
 def add_form_arguments(parser: argparse.ArgumentParser) -> None:
-    """How differences are shown."""
+    """Add the arguments that say how differences are shown."""
     parser.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
     parser.add_argument("--stat", action="store_true", help="differences in words alone, without the TIR")
 

@@ -1,4 +1,4 @@
-"""How far a session is: a bar on a terminal, and elsewhere a line now and then."""
+"""Describe how far a session is: a bar on a terminal, and elsewhere a line now and then."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tlcheck.lower.selection import Selection, select
 
 @dataclass(frozen=True)
 class ProjectCases:
-    """What is selected of one project."""
+    """A record of what is selected of one project."""
 
     config: Config
     selections: Sequence[Selection]

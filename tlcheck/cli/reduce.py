@@ -90,7 +90,7 @@ def wrong_kernel(
 
 
 def _nothing(results: list[Result]) -> str:
-    """Why there is nothing to reduce, of the first kernel that says more than that it is right."""
+    """Return why there is nothing to reduce, of the first kernel that says more than that it is right."""
     for result in results:
         if result.failure is not None:
             return f"{result.run.case}: not checked: {result.failure.phase}: {result.failure.message}"

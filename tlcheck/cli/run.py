@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What the report is written as on standard output, and the file that has it as JSON too."""
+    """The format of the report on standard output, and the file that has it as JSON too."""
 
     format: str = "text"
     output: Path | None = None

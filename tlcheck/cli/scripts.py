@@ -18,7 +18,7 @@ from tlcheck.toolchain.resolve import resolve
 
 
 def add_script_arguments(parser: Parser) -> None:
-    """How scripts are run. Their command line stands after `--`."""
+    """Add the arguments that say how scripts are run. Their command line stands after `--`."""
     parser.runs_scripts = True
     group = parser.add_argument_group("scripts", "Files without a case are run, with the arguments after `--`.")
     group.add_argument(

@@ -132,7 +132,7 @@ def _traced(
 
 
 def _origin(snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race]) -> str:
-    """Where the difference begins, in words; empty where that is not known."""
+    """Return where the difference begins, in words; empty where that is not known."""
     levels = Levels(snapshot, request)
     origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races)
     return "" if origin is None else origin_in_words(snapshot, origin, races).words

@@ -31,24 +31,24 @@ class RayCluster:
 
     @property
     def processors(self) -> int:
-        """Of `MachinePool`. Later nodes count too: what is too much waits at the nodes."""
+        """Implement `MachinePool`. Later nodes count too: what is too much waits at the nodes."""
         return max(_JUDGED, sum(self._nodes.present().values()))
 
     @property
     def place(self) -> str:
-        """Of `MachinePool`."""
+        """Implement `MachinePool`."""
         return f" on {self._nodes.joined} nodes ({self._nodes.running} jobs)"
 
     def executor(self, begins: Callable[[Job], None]) -> ClusterExecutor:
-        """Of `MachinePool`."""
+        """Implement `MachinePool`."""
         return ClusterExecutor(self._nodes, begins)
 
     def judge(self) -> ClusterJudge:
-        """Of `MachinePool`."""
+        """Implement `MachinePool`."""
         return ClusterJudge(self._nodes)
 
     def lowered(self, worker: Worker, job: LowerJob) -> bytes:
-        """Of `MachinePool`. Raises UsageError where no node has the toolchain, or all die that are to lower it."""
+        """Implement `MachinePool`. Raises UsageError where no node has the toolchain, or all that lower it die."""
         order = Order((job,), recipe_of(worker), worker.fork, Path(job.file).read_text(encoding="utf-8"))
         unable, why = set[str](), ""
         for _ in range(_TRIES):

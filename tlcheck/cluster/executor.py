@@ -106,7 +106,7 @@ class ClusterExecutor:
             self._wait(_Request(worker, self._recipes[worker], job))
 
     def _wait(self, asked: _Request) -> None:
-        """What was lost is done alone: it may be what has taken its node along."""
+        """Do alone what was lost: it may be what has taken its node along."""
         job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
         what = task_of(job), job.file, name_of(job), job.arch
         self._placement.add(QueuedJob(asked.recipe.name, what, asked, alike, awaited=isinstance(job, InputsJob)))
@@ -117,7 +117,7 @@ class ClusterExecutor:
         self._stopping = True
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
-        """Of `JobExecutor`. Raises UsageError for a toolchain that no node can have."""
+        """Implement `JobExecutor`. Raises UsageError for a toolchain that no node can have."""
         while self._tasks or len(self._placement):
             if self._stopping:
                 # every job that has no answer, as interrupted
@@ -205,7 +205,7 @@ class ClusterExecutor:
         task.delivery.add_done_callback(lambda _: self._ended.put(number))
 
     def _answers(self, task: _RunningOrder) -> Iterator[tuple[Job, Answer]]:
-        """What an order has come to, files written; nothing where another node has to do it. Raises UsageError."""
+        """Yield what an order came to, files written; nothing if another node has to do it. Raises UsageError."""
         self._busy[task.node] -= 1
         self._nodes.running -= len(task.jobs)
         self._wanting.add(task.node)

@@ -86,7 +86,7 @@ def unpacked(content: bytes) -> Path:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """What git does not ignore of a folder; all of one that is in no repository, or ignored as a whole."""
+    """Yield what git does not ignore of a folder; all of one that is in no repository, or ignored as a whole."""
     for place in _not_ignored(path) or [path]:
         if place.is_file():
             yield place
@@ -96,7 +96,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _not_ignored(path: Path) -> list[Path]:
-    """What git says: files, links, and folders that are repositories of their own."""
+    """Return what git says: files, links, and folders that are repositories of their own."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, cwd=path, capture_output=True, check=False).stdout

@@ -23,7 +23,7 @@ class ClusterJudge:
         self._killed = False
 
     def verdicts(self, snapshot: Path, request: Request | None, inputs: GivenInputs | None) -> bytes:
-        """Of `JudgingProcess`; EOFError also where no node came to the end of it."""
+        """Implement `JudgingProcess`; EOFError also where no node came to the end of it."""
         near, arrays = self._arrays(inputs)
         unable: set[str] = set()
         for _ in range(_TRIES):
@@ -52,7 +52,7 @@ class ClusterJudge:
         return "", Arrays(Path(inputs.file).read_bytes())
 
     def end(self) -> int:
-        """Of `JudgingProcess`."""
+        """Implement `JudgingProcess`."""
         return self._code
 
     def kill(self) -> None:

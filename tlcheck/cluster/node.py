@@ -1,4 +1,4 @@
-"""What runs on a node: one actor, which does jobs and judges snapshots.
+"""Describe what runs on a node: one actor, which does jobs and judges snapshots.
 
 Ray calls it in as many threads as the node has processors. They share the workers, so that tilelang is imported once on
 a node, whatever number of processors it has.
@@ -48,7 +48,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of an order, on which host. outputs: of each job; empty if it wrote nothing, or inputs that stay.
+    """A record of what became of an order, on which host. outputs: of each job; empty if it wrote nothing, or inputs
+    that stay.
 
     unfit: why the node has no such toolchain; then there are no answers.
     """

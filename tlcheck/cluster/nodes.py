@@ -91,7 +91,7 @@ class RayNodes:
 
     @property
     def joined(self) -> int:
-        """How many nodes take part."""
+        """Return how many nodes take part."""
         return len(self._processors)
 
     def least_busy(self, but: Collection[str] = (), near: str = "") -> str:

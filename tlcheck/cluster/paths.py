@@ -19,7 +19,7 @@ class MachinePaths:
 
     @classmethod
     def here(cls, folder: Path) -> MachinePaths:
-        """Of this machine."""
+        """Return the paths of this machine."""
         return cls(str(folder), str(Path(tlcheck.__file__).parent), str(cache_root()))
 
     def translated(self, text: bytes, there: MachinePaths) -> bytes:

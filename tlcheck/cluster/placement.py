@@ -1,4 +1,4 @@
-"""Which job a node gets next."""
+"""Find which job a node gets next."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Placement(Generic[Work]):
         return best if best is not None and gain(best) > 0 else None
 
     def alike(self, job: QueuedJob[Work]) -> int:
-        """How many jobs wait that the process of this one may do, too."""
+        """Return how many jobs wait that the process of this one may do, too."""
         return len(self._alike[job.toolchain, job.alike])
 
     def take_alike(self, job: QueuedJob[Work], most: int) -> list[QueuedJob[Work]]:

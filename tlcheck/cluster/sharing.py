@@ -32,7 +32,7 @@ class SharedWorker:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Of `Worker`."""
+        """Implement `Worker`."""
         return self._worker.versions
 
     def answers(self, jobs: Sequence[Job]) -> list[Answer]:
@@ -52,7 +52,7 @@ class SharedWorker:
             self._worker.close()
 
     def _serve(self) -> None:
-        """What the thread does: hand answers to those who wait for them."""
+        """Hand answers to those who wait for them, in a thread."""
         try:
             while True:
                 patience = None if self._worker.versions else START_SECONDS

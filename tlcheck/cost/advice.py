@@ -1,4 +1,4 @@
-"""What keeps an access site from being cheaper, and what to do about it."""
+"""Find what keeps an access site from being cheaper, and what to do about it."""
 
 from __future__ import annotations
 

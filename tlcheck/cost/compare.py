@@ -1,4 +1,4 @@
-"""What of a kernel's cost has risen: where, from what to what, and how much of the kernel's work that is."""
+"""Find what of a kernel's cost has risen: where, from what to what, and how much of the kernel's work that is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _SUMMED = tuple([f.name for f in fields(SiteCost) if f.type == "int" and f.name 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What is told. share: of the kernel's work, from which on an access matters. ratio: how many times as much."""
+    """The limit above which a rise is told. share: of the kernel's work, from which on an access matters. ratio: how
+    many times as much.
+    """
 
     share: float = 0.02
     ratio: float = 1.1
@@ -40,7 +42,7 @@ class CostChange:
 
 
 def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -> Iterator[CostChange]:
-    """What costs more after than before. None between equal costs."""
+    """Yield what costs more after than before. None between equal costs."""
     old, new = _grouped(before), _grouped(after)
     drift = drift_of(sum(before.flops.values()), sum(after.flops.values()))
     for key in sorted(old.keys() & new.keys()):
@@ -61,8 +63,8 @@ def risen(before: KernelCost, after: KernelCost, threshold: Threshold = USUAL) -
 
 
 def drift_of(one: int, other: int) -> float:
-    """How far apart two sides are by the blocks that ran, which stand for others, by their operations of tensor cores:
-    these are the same work.
+    """Return how far apart two sides are by the blocks that ran, which stand for others, by their operations of tensor
+    cores: these are the same work.
     """
     return max(one, other) / min(one, other) if one and other else 1.0
 
@@ -114,7 +116,7 @@ def _share(site: SiteCost) -> str:
 
 
 def _line_of_copies(cost: KernelCost) -> int:
-    """That of the copies with most work."""
+    """Return the line of the copies with most work."""
     copies = [s for s in cost.sites if s.instruction in ("bulk copy", "cp.async") and s.line]
     return max(copies, key=lambda site: site.share).line if copies else 0
 

@@ -38,7 +38,7 @@ def figures_of(cost: KernelCost) -> CostFigures:
 
 
 def more_than(before: CostFigures, after: CostFigures, ratio: float = USUAL.ratio) -> Iterator[str]:
-    """What costs more than before, by a ratio at least: the names of the figures."""
+    """Yield what costs more than before, by a ratio at least: the names of the figures."""
     ratio *= drift_of(before.products, after.products)
     if after.global_bytes > ratio * before.global_bytes:
         yield "bytes of global memory"

@@ -22,7 +22,7 @@ class SourceLines:
                         self._known.setdefault((word, name), set()).add(stmt.line)
 
     def of(self, site: CountedSite) -> int:
-        """That of the one operator of the source that names the buffer, for what only operators become.
+        """Return that of the one operator of the source that names the buffer, for what only operators become.
 
         Else the statement's own, else that of the one statement that names the buffer; 0 for none.
         """
@@ -43,7 +43,7 @@ def _buffers(stmt: Stmt) -> Iterator[str]:
 
 
 def _operators(stmt: Stmt) -> Iterator[str]:
-    """What a statement's tile operator is: `gemm` or `copy`."""
+    """Yield what a statement's tile operator is: `gemm` or `copy`."""
     for e in postorder(expressions(stmt)):
         if e.op == "call":
             yield from (word for word in ("gemm", "copy") if word in name_of_call(e))

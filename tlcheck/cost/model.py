@@ -1,4 +1,4 @@
-"""What is known of a kernel's cost."""
+"""Define what is known of a kernel's cost."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class SiteCost:
 
     @property
     def sectors_per_request(self) -> float:
-        """Of global memory."""
+        """Count the sectors per request of global memory."""
         return self.sectors / self.requests if self.requests else 0.0
 
     @property
     def conflict(self) -> float:
-        """How many times as many wavefronts as without bank conflicts."""
+        """Return how many times as many wavefronts as without bank conflicts."""
         return self.wavefronts / self.ideal if self.ideal else 1.0
 
 

@@ -1,4 +1,4 @@
-"""How many blocks one multiprocessor holds at once, by what is known before a compiler runs.
+"""Describe how many blocks one multiprocessor holds at once, by what is known before a compiler runs.
 
 Registers are what a compiler tells, if it ran. Sources: CUDA Programming Guide, "Compute Capabilities"; of AMD's see
 `targets.amd`.

@@ -1,4 +1,4 @@
-"""What happens while a kernel runs: the events that are published, and who listens to them.
+"""Define what happens while a kernel runs: the events that are published, and who listens to them.
 
 A kernel is compiled for its observers: an event that none of them defines is a call of nothing. Who runs a kernel makes
 the observers, hands them in and asks them afterwards.
@@ -38,7 +38,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What a source kernel begins and waits for itself, with what it reads and writes.
+    """A record of what a source kernel begins and waits for itself, with what it reads and writes.
 
     kind: one of those above. key: the mbarrier that it completes, None for groups of a thread. worlds: (worlds,), those
     in which it completes that; None for all.
@@ -244,7 +244,7 @@ class Observer:
         """A product is about to be added to tensor memory, or has been."""
 
     def operation_begun(self, operation: Operation) -> None:
-        """What the author waits for himself begins."""
+        """An operation begins that the author waits for himself."""
 
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
@@ -266,7 +266,7 @@ class Observer:
     # ---- what a value is made of
 
     def acting(self, frame: Frame) -> None:
-        """What accesses memory next does so in this frame."""
+        """The next access to memory is in this frame."""
 
     def landing(self, origin: Origin) -> None:
         """The next write is that of a statement that ran before."""

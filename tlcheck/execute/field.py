@@ -108,7 +108,8 @@ def product(a: Array, b: Array) -> Array:
 
 @dataclass(eq=False)
 class Field:
-    """Where floats are elements of the field. blocks: the first worlds, which run with one set of numbers.
+    """The worlds in which floats are elements of the field. blocks: the first worlds, which run with one set of
+    numbers.
 
     sets: what maxima and minima that were made are of, by their number.
     """
@@ -221,7 +222,7 @@ def whole(integers: Array) -> Array:
 
 
 def _members(sets: dict[int, Array], keys: Array) -> Array:
-    """What the sets with these numbers have, (sets, members); a number that is no set is alone."""
+    """Return what the sets with these numbers have, (sets, members); a number that is no set is alone."""
     found = [sets.get(key) for key in keys.tolist()] if sets else []
     width = max((len(each) for each in found if each is not None), default=1)
     if width == 1:

@@ -1,4 +1,4 @@
-"""What a run is like, besides its kernel, worlds and memory."""
+"""Define what a run is like, besides its kernel, worlds and memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Options:
 
     @property
     def field(self) -> Field | None:
-        """Where floats are elements of a field; None where they are numbers."""
+        """Return where floats are elements of a field; None where they are numbers."""
         return self.exact if isinstance(self.exact, Field) else None
 
     @property

@@ -1,4 +1,4 @@
-"""Why an execution stops before its end."""
+"""Define why an execution stops before its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stopped(Exception):  # noqa: N818
 
     @property
     def reason(self) -> Reason:
-        """Why the outputs are undecided."""
+        """Return why the outputs are undecided."""
         return Reason(self.kind, str(self))
 
 
@@ -72,7 +72,7 @@ class SourceIllegal(Stopped):
 
 
 class SourceUnclear(Stopped):
-    """What the source says has no single meaning, such as a tile's place that differs between threads."""
+    """The source says something that has no single meaning, such as a tile's place that differs between threads."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, reasons.SOURCE_UNCLEAR)

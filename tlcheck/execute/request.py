@@ -1,4 +1,4 @@
-"""What an execution is asked for."""
+"""Define what an execution is asked for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GivenInputs:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
+    """The choice of what to execute. blocks: at most this many, or these; checkpoint: the lowered side.
 
     given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. drawn: of
     these, what is random all the same, for each seed; captured: they are what calls of a script passed. poisoned: of
@@ -76,7 +76,7 @@ class Request:
 
     @property
     def inputs(self) -> str:
-        """What the kernel is executed on, in words."""
+        """Return what the kernel is executed on, in words."""
         if self.given is None:
             distinct = () if self.course is None or self.course.draw is None else self.course.draw.distinct
             return "random" + (f", no two equal in {', '.join(distinct)}" if distinct else "")

@@ -1,4 +1,4 @@
-"""Which instructions touch global and shared memory, and which compute on tensor cores."""
+"""Find which instructions touch global and shared memory, and which compute on tensor cores."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AccessEvent:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where an expression is evaluated: its statement, and the guards within it."""
+    """A record of where an expression is evaluated: its statement, and the guards within it."""
 
     placed: Placed
     scope: Scope

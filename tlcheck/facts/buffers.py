@@ -34,7 +34,7 @@ def buffers(programs: Sequence[Program], trips: Trips) -> tuple[BufferFacts, ...
 
 
 def shared_bytes(program: Program) -> int:
-    """Of a block. Up to 0.1.9 a snapshot has the single buffers only, which may share memory: 0 is for not known."""
+    """Return bytes of a block; 0 if unknown: up to 0.1.9 a snapshot has single buffers, which may share memory."""
     merged = program.buffers.get(MERGED)
     return buffer_bytes(merged) if merged is not None else 0
 

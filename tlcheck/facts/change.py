@@ -45,7 +45,7 @@ class Change:
 
     @property
     def rewrite(self) -> str:
-        """What happened, without the subject."""
+        """Return what happened, without the subject."""
         return f"{self._kind}{self.before} -> {self.after}"
 
     @property

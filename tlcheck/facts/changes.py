@@ -1,4 +1,4 @@
-"""What differs between the facts of two kernels, in words, the most telling first.
+"""Find what differs between the facts of two kernels, in words, the most telling first.
 
 What the author wrote comes first (types, shapes, annotated layouts, stages), then what the compiler made of it: so the
 first change names the cause where the kernel was edited, and the worst effect where the compiler was.
@@ -153,7 +153,7 @@ def _resized(one: BufferFacts, other: BufferFacts) -> Change:
 
 
 def _versions(buffer: BufferFacts) -> int:
-    """How many versions of a buffer there is room for; 0 where that is not known."""
+    """Return how many versions of a buffer there is room for; 0 where that is not known."""
     if not all(dim.isdecimal() for dim in buffer.shape):
         return 0
     bits = prod(map(int, buffer.shape)) * dtype_of(buffer.dtype).bits

@@ -11,7 +11,8 @@ BARRIER = "barrier"  # how names of barriers begin
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often, in one block. `number` is exact, or taken in the middle of the grid with sizes of `trips.SIZE`.
+    """The number of times in one block. `number` is exact, or taken in the middle of the grid with sizes of
+    `trips.SIZE`.
 
     text: what it is where it depends on the block or on a size, else empty.
     """
@@ -57,8 +58,8 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class AccessFacts:
-    """What one kind of instruction does to one buffer. operation: `atomic`, `read` or `write`; space: `global` or
-    `shared`.
+    """A record of what one kind of instruction does to one buffer. operation: `atomic`, `read` or `write`; space:
+    `global` or `shared`.
 
     instruction: `AtomicAddx4`, `float16x8` (a plain load or store), `TMA`, `async copy`, `ldmatrix x4`, ... elements:
     that one of them moves in a thread, 0 for bulk copies. count: issued in a block, by all threads.
@@ -91,7 +92,7 @@ class InstructionFacts:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFacts:
-    """Where a buffer's elements lie. kind: `row-major`, `swizzle 128B`, `padded`, `permuted` or `fragment`.
+    """A record of where a buffer's elements lie. kind: `row-major`, `swizzle 128B`, `padded`, `permuted` or `fragment`.
 
     digest: equal for equal index maps, however they are written; `text` is one way to write it.
     """
@@ -105,7 +106,7 @@ class LayoutFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a kernel asks of the machine. Entries are sorted, so that equal kernels have equal facts.
+    """A record of what a kernel asks of the machine. Entries are sorted, so that equal kernels have equal facts.
 
     release: of TileLang. threads: per block. shared_bytes: of a block, 0 where unknown. specialized: whether its warps
     have different work. functions: mathematical functions that it calls.

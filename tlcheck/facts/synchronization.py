@@ -66,7 +66,7 @@ def _barrier(call: Expr) -> str:
 
 
 def _place(placed: Placed, events: Sequence[AccessEvent]) -> str:
-    """What is done next to shared memory, in program order."""
+    """Return what is done next to shared memory, in program order."""
     number = bisect_right([event.order for event in events], placed.order)
     if number == len(events):
         return "at the end"

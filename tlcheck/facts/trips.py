@@ -1,4 +1,4 @@
-"""How often a statement runs in one block: extents of loops and threads, less what its guards keep away.
+"""Describe how often a statement runs in one block: extents of loops and threads, less what its guards keep away.
 
 Extents and guards that depend on the block are taken for the block in the middle of the grid, those that depend on a
 size for `SIZE`. A guard on the content of memory counts as if it always held.
@@ -35,7 +35,7 @@ class Trips:
         self._known: dict[object, Count] = {}
 
     def count(self, scope: Scope, *, threads: bool = True) -> Count:
-        """How often a statement in `scope` runs; with threads=False by each thread that gets there."""
+        """Return how often a statement in `scope` runs; with threads=False by each thread that gets there."""
         guards = tuple((id(guard.condition), guard.holds) for guard in scope.guards)
         key = (tuple(map(id, scope.axes)), guards, threads)
         if key not in self._known:

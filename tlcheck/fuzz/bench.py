@@ -24,7 +24,7 @@ _TOO_LARGE = Failure("size", "check", "the lowered kernel is too large for a cam
 
 @dataclass(frozen=True)
 class Judged:
-    """What one kernel came to. refused: why it does not lower. verdicts: None then.
+    """A record of what one kernel came to. refused: why it does not lower. verdicts: None then.
 
     calls: functions of the device library in its CUDA. lowering: seconds of the processor. seconds: of the wall, for
     both.

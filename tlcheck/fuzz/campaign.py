@@ -77,7 +77,7 @@ class Campaign:
             raise problems[0]
 
     def _work(self, folder: Path, end: float, problems: list[BaseException]) -> None:
-        """What each thread does. What goes wrong in one ends all."""
+        """Do a thread's work. An error in one thread ends all."""
         bench = FuzzBench(self.plan.toolchain, folder, self.plan.request)
         other = FuzzBench(self.plan.against, folder, self.plan.request) if self.plan.against is not None else None
         try:

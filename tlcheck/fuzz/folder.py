@@ -51,7 +51,8 @@ class Found:
 
 @dataclass
 class CampaignState:
-    """How far a campaign is. next: the number of the next kernel. sorts: outcomes. seconds: of all benches (wall).
+    """A record of how far a campaign is. next: the number of the next kernel. sorts: outcomes. seconds: of all benches
+    (wall).
 
     reached, calls: constructs and functions of the device library in kernels that count -> how many. drawn: productions
     in those -> how many. reasons: why kernels do not count -> how many.

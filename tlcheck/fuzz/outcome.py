@@ -27,7 +27,7 @@ _NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
 
 @dataclass(frozen=True, order=True)
 class Symptom:
-    """How a bug shows: of two findings with the same one, one is kept.
+    """A record of how a bug shows: of two findings with the same one, one is kept.
 
     rule: the first that is broken. kind: how it begins (`FindingOrigin`). pass_name: after which it is there.
     statement, other: what stands on the lines that are concerned.

@@ -21,7 +21,7 @@ class SeedKernel:
 
     @property
     def weight(self) -> float:
-        """How often it is drawn: small kernels take less time, and their mutants are easier to read."""
+        """Return how often it is drawn: small kernels take less time, and their mutants are easier to read."""
         return float(self.text.count("\n") + 1) ** -2
 
 

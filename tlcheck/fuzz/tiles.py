@@ -77,7 +77,7 @@ def _all(bounds: str) -> str:
 
 
 def _from_tensor(w: KernelText, sizes: tuple[int, ...], dtype: str) -> tuple[list[str], DrawnBuffer]:
-    """Where a tile begins in a new tensor: along the grid and the loops in reach, some with a tail."""
+    """Return where a tile begins in a new tensor: along the grid and the loops in reach, some with a tail."""
     steps = [name for name, bound in w.indices.items() if name not in ("tx",) and bound <= 8]
     starts, full = [], []
     for size in sizes:
@@ -284,7 +284,7 @@ def atomic(w: KernelText) -> None:
 
 
 def target(w: KernelText, dtype: str, sizes: tuple[int, ...]) -> DrawnBuffer:
-    """What atomics add to: a tensor, or a tile that is set."""
+    """Return what atomics add to: a tensor, or a tile that is set."""
     shapes = [sizes, sizes[:1], (w.chance.among((1, 16, 64)),)]
     if w.chance.of(0.5):
         return w.tensor(w.chance.among(shapes), dtype, "D")

@@ -28,7 +28,7 @@ class DrawnBuffer:
 
 @dataclass
 class KernelText:
-    """What is written until now. grid: blocks along x and y. configs: pass configurations.
+    """A record of what is written until now. grid: blocks along x and y. configs: pass configurations.
 
     base: the sizes that most tiles have. indices: variables in reach -> the numbers that they stay below. is_partial:
     whether only some steps or blocks come here, so that a tensor with a part for each would not be written whole.

@@ -1,4 +1,4 @@
-"""Where a range of releases changes its mind: every one is checked, since a bug may go, come back and go again."""
+"""Find where a range of releases changes its mind: every one is checked, since a bug may go, come back and go again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHT, WRONG, UNDECIDED, FAILS, ABSENT = "right", "wrong", "undecided", "fails",
 
 @dataclass(frozen=True)
 class Point:
-    """How a kernel fared with one release, or after one pass: `at`.
+    """The result of a kernel with one release, or after one pass: `at`.
 
     state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
     result: what was found; None where it is absent. source_answer: how the source compares with the case's
@@ -140,7 +140,7 @@ def _is_executed(point: Point, proved: Set[Position]) -> bool:
 
 
 def case_key(run: Run) -> str:
-    """What a case is called in every release: kernels of scripts have their arguments in their names."""
+    """Return what a case is called in every release: kernels of scripts have their arguments in their names."""
     return unquoted(run.case)
 
 

@@ -1,4 +1,4 @@
-"""Which pass breaks a kernel: each claim that is refuted at the end is looked for after each pass.
+"""Find which pass breaks a kernel: each claim that is refuted at the end is looked for after each pass.
 
 Atomics are proved from LowerTileOp on: before it they are still tile operators, for which there is nothing to compare.
 Outputs and accesses are executed from the first pass on (`pass_execution`).
@@ -127,7 +127,7 @@ def _state(
 
 
 def _since(pipeline: Pipeline, executed: ExecutedPasses, claim: Claim, onset: PassOnset, number: int) -> str:
-    """How a claim fares after a pass, from where it begins to be wrong."""
+    """Return how a claim fares after a pass, from where it begins to be wrong."""
     if number == pipeline.last or (onset.number and number >= onset.number):
         return WRONG
     if not onset.number:
@@ -225,7 +225,7 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
 
 
 def _unsaved(pipeline: Pipeline, place: int) -> Iterator[str]:
-    """What there is to say of passes right before one whose TIR is not there."""
+    """Yield what there is to say of passes right before one whose TIR is not there."""
     numbers = range(pipeline.number(place - 1) + 1, pipeline.number(place))
     if numbers:
         passes = f"pass {numbers[0]}" + (f" to pass {numbers[-1]}" if len(numbers) > 1 else "")

@@ -1,4 +1,4 @@
-"""What comes of one case for one target when the toolchain changes."""
+"""Find what comes of one case for one target when the toolchain changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def outcomes(compared: LoweredPair, *, one_toolchain: bool, threshold: Threshold
 def _static_outcomes(
     before: LoweredSide, after: LoweredSide, threshold: Threshold, *, one_toolchain: bool
 ) -> Iterator[Outcome]:
-    """What needs no GPU."""
+    """Yield what needs no GPU."""
     if before.facts is None or after.facts is None:
         yield from _failures(before, after)
     elif one_toolchain and before.digest != after.digest:
@@ -88,7 +88,7 @@ def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
 
 
 def _refuted(after: LoweredSide) -> Iterator[Outcome]:
-    """What is wrong in a kernel that was not there before."""
+    """Yield what is wrong in a kernel that was not there before."""
     return (outcome for outcome in verdict_outcomes((), after.claims) if outcome.klass in ("wrong", "hazard"))
 
 
@@ -162,7 +162,7 @@ def _line_in_cost(change: Change, after: LoweredSide) -> int:
 
 
 def _costs(before: LoweredSide, after: LoweredSide, threshold: Threshold) -> Iterator[Outcome]:
-    """What the accesses themselves cost, counted by execution on both sides."""
+    """Yield what the accesses themselves cost, counted by execution on both sides."""
     old, new = before.result.cost, after.result.cost
     if old is None or new is None or (old.of, old.sizes) != (new.of, new.sizes):
         return
@@ -172,7 +172,7 @@ def _costs(before: LoweredSide, after: LoweredSide, threshold: Threshold) -> Ite
 
 
 def _said(failure: Failure) -> str:
-    """What failed, and for what is run also where: the line of an error in a compiler says less."""
+    """Return what failed, and for what is run also where: the line of an error in a compiler says less."""
     plain = failure.kind in ("exception", _UNSEEN)
     phase = failure.phase if plain else f"{failure.phase} ({failure.kind})"
     where = f" ({near(failure.where)})" if failure.where and failure.phase == "run" else ""
@@ -202,7 +202,7 @@ def _occupancy(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
 
 
 def _resident(side: LoweredSide) -> tuple[int, str] | None:
-    """How many blocks fit, and what limits them; None where nvcc did not compile the kernel."""
+    """Return how many blocks fit, and what limits them; None where nvcc did not compile the kernel."""
     compiled, facts = side.compiled, side.facts
     if compiled is None or compiled.error or facts is None or not facts.threads:
         return None

@@ -1,4 +1,4 @@
-"""What nvcc makes of a kernel whose cost was counted."""
+"""Find what nvcc makes of a kernel whose cost was counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tlcheck.targets.lookup import target
 
 @dataclass(frozen=True, slots=True)
 class CompiledCost:
-    """What a kernel asks for once it is compiled.
+    """A record of what a kernel asks for once it is compiled.
 
     nvcc: its version. registers: of a thread. spills, stack: bytes of a thread. resident: blocks that one
     multiprocessor holds at most; limiter: of these. seconds: that nvcc took. instructions: of the machine code, by

@@ -1,4 +1,4 @@
-"""What differs in what a device shows of the kernels of two toolchains."""
+"""Find what differs in what a device shows of the kernels of two toolchains."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _said(result: DeviceResult) -> str:
 
 
 def _name(found: DeviceFinding) -> str:
-    """What the device calls a fault, else the kind of finding."""
+    """Return what the device calls a fault, else the kind of finding."""
     return found.message.partition(":")[0] if found.kind == "fault" else found.kind
 
 

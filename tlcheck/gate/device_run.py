@@ -1,4 +1,4 @@
-"""What a GPU shows of both sides of every comparison: one toolchain's kernels are run after the other's."""
+"""Describe what a GPU shows of both sides of every comparison: one toolchain's kernels are run after the other's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tlcheck.verdicts.results import read_snapshot
 
 @dataclass(frozen=True)
 class Wanted:
-    """How to run. args: build arguments, as text. if_available: a missing GPU is no more than a note."""
+    """The way to run kernels. args: build arguments, as text. if_available: a missing GPU is no more than a note."""
 
     options: DeviceOptions
     args: Mapping[str, str]
@@ -88,7 +88,7 @@ def _run(
 
 
 def _prepared(side: LoweredSide, found: FoundDevice, args: Mapping[str, str]) -> DeviceCase | DeviceResult:
-    """What can be run, or why it cannot: that is told elsewhere too, or nothing to be told, hence excused."""
+    """Return what can be run, or why it cannot: that is told elsewhere too, or nothing to be told, hence excused."""
     run, failure = side.result.run, side.failure
     if found.missing:
         return DeviceResult(run, NOT_RUN, f"no GPU: {found.missing}", excused="no GPU")

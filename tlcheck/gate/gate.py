@@ -37,7 +37,7 @@ NO_REFERENCE = (
 
 @dataclass(frozen=True)
 class GatePlan:
-    """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes.
+    """The plan of what to compare and how to judge. before, after: toolchains as the user names them. failing: classes.
 
     device: how to run it on a GPU too, None for not at all. execute: how to execute it on the CPU, likewise.
     """
@@ -181,7 +181,7 @@ def _notes(passed_over: Collection[str], one_toolchain: bool) -> Iterator[str]:
 
 
 def _device_notes(plan: GatePlan, device: DeviceRun | None, comparisons: Sequence[LoweredPair]) -> Iterator[str]:
-    """Why nothing was run, and where something else ran than what was checked."""
+    """Yield why nothing was run, and where something else ran than what was checked."""
     if device is None:
         return
     if captured := sum(compared.captured for compared in comparisons):

@@ -24,7 +24,7 @@ class DifferenceGroup:
 
     @property
     def words(self) -> str:
-        """What happened: the sentence of a single one, else what all have in common."""
+        """Return what happened: the sentence of a single one, else what all have in common."""
         sentences = {outcome.words for _, outcome in self.members}
         if len(sentences) == 1:
             return sentences.pop()
@@ -32,7 +32,7 @@ class DifferenceGroup:
 
     @property
     def claims(self) -> dict[str, int]:
-        """What the claims say about it, with how many members it is said of."""
+        """Return what the claims say about it, with how many members it is said of."""
         return Counter(outcome.claims for _, outcome in self.members if outcome.claims)
 
 
@@ -48,8 +48,8 @@ def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:
 
 
 def device_evidence(comparisons: Iterable[LoweredPair]) -> dict[str, list[LoweredPair]]:
-    """What the device shows, in words, with the comparisons of which it is so: what fails now first. Empty without a
-    device run.
+    """Return what the device shows, in words, with the comparisons of which it is so: what fails now first. Empty
+    without a device run.
     """
     found: dict[str, list[LoweredPair]] = {}
     for compared in sorted(comparisons, key=_badness):

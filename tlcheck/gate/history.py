@@ -38,7 +38,7 @@ _Name = tuple[str, str]  # of a claim: its kind and its buffer
 
 @dataclass(frozen=True)
 class HistorySearch:
-    """How histories are found. policy: how kernels are executed; neither expectations nor acceptances take part.
+    """A search for histories. policy: how kernels are executed; neither expectations nor acceptances take part.
 
     folder: of files. stoppable: takes what ends the work where the user ends the command. seconds: that all of it may
     take; None for any time. With a limit, only the nearest releases are tried, else as many as `distance` on a side.

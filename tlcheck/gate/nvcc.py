@@ -35,7 +35,7 @@ _HEADERS = ("src", "3rdparty/cutlass/include", "3rdparty/cutlass/tools/util/incl
 
 @dataclass(frozen=True, slots=True)
 class CompiledCuda:
-    """What nvcc makes of one kernel.
+    """A record of what nvcc makes of one kernel.
 
     registers: of a thread. spills, stack: bytes of a thread. shared: static bytes of a block. error: of nvcc. seconds:
     that it took when it was compiled. opcodes: how often each stands in the machine code; empty without nvdisasm.
@@ -77,7 +77,7 @@ class Compiler:
 
 
 def uncompiled(archs: Iterable[str]) -> Iterator[str]:
-    """What `--compile` does not do for some of these archs, in a line for each."""
+    """Yield what `--compile` does not do for some of these archs, in a line for each."""
     for arch in sorted(set(archs)):
         if not compiles_for(arch):
             yield f"--compile: {arch} is left out: nvcc compiles CUDA, not HIP; its registers and spills are not known"

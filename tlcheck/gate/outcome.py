@@ -1,4 +1,4 @@
-"""What can come of one case for one target when the toolchain changes, and which of it a project accepts.
+"""Define what can come of one case for one target when the toolchain changes, and which of it a project accepts.
 
 The id of an accepted entry is a class (`slower-risk`), a class and what differs (`slower-risk/atomic`), or the rule
 that refutes an atomic (`TLA001`); its releases are those of the new toolchain.
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def id(self) -> str:
-        """What an acceptance names: `slower-risk/atomic`."""
+        """Return what an acceptance names: `slower-risk/atomic`."""
         return f"{self.klass}/{self.kind}".replace(" ", "-")
 
     @property
@@ -91,7 +91,7 @@ class LoweredSide:
 
     @property
     def failure(self) -> Failure | None:
-        """Why the kernel was not lowered or checked, if it was not."""
+        """Return why the kernel was not lowered or checked, if it was not."""
         return self.result.failure
 
     @property
@@ -139,7 +139,7 @@ class OtherKernel:
 
     @property
     def judgement(self) -> str:
-        """What the reference says, in words."""
+        """Return what the reference says, in words."""
         if not self.before or not self.after or "undecided" in (self.before, self.after):
             return "no reference says which is right"
         if self.before == self.after:

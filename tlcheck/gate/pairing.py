@@ -1,4 +1,4 @@
-"""Which result of one toolchain belongs to which of the other's."""
+"""Find which result of one toolchain belongs to which of the other's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Script = tuple[str, str]  # file and target
 
 @dataclass
 class FoundSides:
-    """What one toolchain made of the selected files. ends: how far scripts came, by file and target."""
+    """A record of what one toolchain made of the selected files. ends: how far scripts came, by file and target."""
 
     sides: dict[Key, LoweredSide] = field(default_factory=dict)
     ends: dict[_Script, End] = field(default_factory=dict)
 
     def captured(self, script: _Script) -> CapturedSides:
-        """What a script came to."""
+        """Return what a script came to."""
         mine = [(key[1], side) for key, side in self.sides.items() if (key[0], key[2]) == script]
         kernels = sorted((side for name, side in mine if name), key=lambda side: side.result.run.position)
         whole = next((side for name, side in mine if not name), None)
@@ -77,7 +77,9 @@ _PARAMETER = "parameter"
 
 @dataclass(frozen=True)
 class CapturedSides:
-    """What a script came to with one toolchain. whole: its failure, where it has no kernel and that is to be told."""
+    """A record of what a script came to with one toolchain. whole: its failure, where it has no kernel and that is to
+    be told.
+    """
 
     kernels: tuple[LoweredSide, ...]
     end: End
@@ -125,7 +127,8 @@ def _failures(old: CapturedSides, new: CapturedSides) -> Iterator[LoweredPair]:
 
 
 def _missing(known: LoweredSide | None, script: CapturedSides, other: CapturedSides) -> LoweredSide | None:
-    """What stands for a kernel that was captured with the other toolchain only: that the script failed before it.
+    """Return what stands for a kernel that was captured with the other toolchain only: that the script failed before
+    it.
 
     None where it came as far as with the other one, and so does not compile this kernel.
     """
@@ -148,7 +151,7 @@ def _pairs(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_
 
 
 def call_of(name: str, args: Mapping[str, str]) -> tuple[object, ...]:
-    """What a captured kernel is of."""
+    """Return what a captured kernel is of."""
     given = tuple(sorted((key, unquoted(text)) for key, text in args.items()))
     return unquoted(_NUMBER.sub("", name)), given
 
@@ -159,14 +162,14 @@ def unquoted(text: str) -> str:
 
 
 def _aligned(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:
-    """Where one side has more of them: by what they look like, as far as that says which is which."""
+    """Yield where one side has more of them: by what they look like, as far as that says which is which."""
     matcher = SequenceMatcher(None, list(map(_form, old)), list(map(_form, new)), autojunk=False)
     for _, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
         yield from zip_longest(old[old_begin:old_end], new[new_begin:new_end])
 
 
 def _form(kernel: LoweredSide) -> tuple[object, ...]:
-    """What no release changes: blocks, threads, parameters. Empty for a kernel that was not lowered."""
+    """Return what no release changes: blocks, threads, parameters. Empty for a kernel that was not lowered."""
     facts = kernel.facts
     if facts is None:
         return ()
@@ -175,7 +178,7 @@ def _form(kernel: LoweredSide) -> tuple[object, ...]:
 
 
 def remarks(ends: Iterable[End]) -> Iterator[str]:
-    """Where scripts ended before their end: once where it is the same with both toolchains, else with which one."""
+    """Yield where scripts ended before their end: once if both toolchains have the same, else with which one."""
     found: dict[tuple[str, str], list[End]] = {}
     for end in ends:
         found.setdefault((end.run.file, end.run.target), []).append(end)

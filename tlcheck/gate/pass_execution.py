@@ -35,7 +35,9 @@ _EARLY = (Checkpoint.TILE_OPS, Checkpoint.LOWER_TILE_OP)  # stages with rules of
 
 @dataclass(frozen=True)
 class PassState:
-    """How one claim fares after a pass: `right`, `wrong`, `undecided` or `unseen` (nothing there decides it)."""
+    """A record of how one claim fares after a pass: `right`, `wrong`, `undecided` or `unseen` (nothing there decides
+    it).
+    """
 
     state: str
     reason: str = ""
@@ -107,7 +109,7 @@ class ExecutedPasses:
 
     @cached_property
     def _final(self) -> Execution:
-        """What the last pass leaves, in the blocks that show what is wrong."""
+        """Return what the last pass leaves, in the blocks that show what is wrong."""
         return execute(self._snapshot, replace(self._request, brief=True))
 
     @property
@@ -126,7 +128,7 @@ class ExecutedPasses:
         return [claim for claim in self.claims if claim.blames_compiler]
 
     def state(self, claim: Claim, number: int) -> PassState:
-        """How a claim of `refuted` fares after a pass."""
+        """Return how a claim of `refuted` fares after a pass."""
         if number == self._pipeline.last:
             return PassState("wrong")
         if claim.kind == "order" and number < self._since(claim):

@@ -34,7 +34,7 @@ _FAILS = "fails"  # in place of a form's hash
 
 @dataclass(frozen=True)
 class Repetition:
-    """How kernels are lowered again. times: in all, the first time counted. folder: of snapshots.
+    """The way in which kernels are lowered again. times: in all, the first time counted. folder: of snapshots.
 
     stoppable: takes what ends the work where the user ends the command.
     """

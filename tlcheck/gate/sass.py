@@ -1,4 +1,5 @@
-"""What nvdisasm makes of machine code: how many instructions of each class a kernel has, as they stand in its text.
+"""Find what nvdisasm makes of machine code: how many instructions of each class a kernel has, as they stand in its
+text.
 
 CUDA Binary Utilities, "Instruction Set Reference".
 """
@@ -57,7 +58,7 @@ def _candidates(nvcc: Path) -> Iterator[Path]:
 
 
 def opcodes(disassembler: Path, cubin: Path) -> dict[str, int]:
-    """How often each opcode stands in machine code; empty where it cannot be read."""
+    """Return how often each opcode stands in machine code; empty where it cannot be read."""
     try:
         done = subprocess.run(
             [str(disassembler), "-c", str(cubin)], capture_output=True, text=True, check=False, timeout=_SECONDS
@@ -70,7 +71,7 @@ def opcodes(disassembler: Path, cubin: Path) -> dict[str, int]:
 
 
 def classes(found: Mapping[str, int]) -> dict[str, int]:
-    """How many instructions of each class there are, in the order of the classes."""
+    """Return how many instructions of each class there are, in the order of the classes."""
     sums: dict[str, int] = dict.fromkeys([*_CLASSES, _OTHERWISE], 0)
     for opcode, count in found.items():
         sums[class_of(opcode)] += count

@@ -31,7 +31,7 @@ _PARTS = ("facts", "algebra", "program", "signatures", "snapshot", "cache", "gat
 
 @dataclass(frozen=True)
 class Read:
-    """What is read from a snapshot for the gate. file, line: where the kernel begins."""
+    """A record of what is read from a snapshot for the gate. file, line: where the kernel begins."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a lowered kernel is measured with. compiler: None where nothing is to be compiled.
+    """The tools that measure a lowered kernel. compiler: None where nothing is to be compiled.
 
     headers, content: folders of TileLang's device headers, and the hash of what is in them.
     """
@@ -63,7 +63,7 @@ class Bench:
         return replace(made, snapshot=lowered.snapshot, inputs=lowered.inputs)
 
     def compiled(self, snapshot: Path, digest: str) -> CompiledCuda | None:
-        """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler, and of HIP."""
+        """Return what nvcc makes of the CUDA in a snapshot, unless it is known; None without a compiler, and of HIP."""
         if self.compiler is None:
             return None
         has_opcodes = "opcodes" if self.compiler.disassembler is not None else ""

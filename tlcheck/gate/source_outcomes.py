@@ -1,4 +1,4 @@
-"""What two toolchains trace a kernel's file to: whether both sources leave the same outputs.
+"""Find what two toolchains trace a kernel's file to: whether both sources leave the same outputs.
 
 All that comes after the first pass may be right on either side, and the numbers are others all the same. Where the case
 has a reference, it says which side is right; else nobody does.
@@ -43,7 +43,7 @@ def compare_sources(
 
 @dataclass(frozen=True)
 class _InputsAgain:
-    """Where a case's own inputs are made that are not there: nobody has needed them, or a node has them."""
+    """A record of where a case's own inputs are made that are not there: nobody has needed them, or a node has them."""
 
     settings: Settings
     folder: Path

@@ -1,4 +1,4 @@
-"""What the releases trace a case to: the source, against the case's reference.
+"""Find what the releases trace a case to: the source, against the case's reference.
 
 TileLang traces a kernel file to TIR before its first pass, and a release may trace it wrongly. Then all that comes
 after is right, and other releases give another source kernel. Releases that trace it to the same have one answer.
@@ -32,7 +32,7 @@ _SECONDS = 20.0  # of the processor, for one source and for its reference
 
 @dataclass(frozen=True)
 class SourceAnswer:
-    """What the source comes to. answer: `agrees`, `differs` or `undecided`; why: what differs or is open."""
+    """A record of what the source comes to. answer: `agrees`, `differs` or `undecided`; why: difference or reason."""
 
     answer: str
     why: str = ""
@@ -65,7 +65,7 @@ def with_reference(
 
 
 def as_traced(snapshot: Snapshot) -> tuple[str, ...]:
-    """What a release has made of the file, before its first pass; nothing where that cannot be read."""
+    """Return what a release has made of the file, before its first pass; nothing where that cannot be read."""
     source = snapshot.checkpoints.get(Checkpoint.SOURCE)
     return tuple(render(source).lines) if source is not None else ()
 

@@ -1,4 +1,4 @@
-"""What the claims say about a difference: whether what it may have broken still holds."""
+"""Find what the claims say about a difference: whether what it may have broken still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the verdicts of one kernel's claims."""
+"""Find what became of the verdicts of one kernel's claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which lines of two texts belong together: identical parts first, the largest and most telling ones before others.
+"""Find which lines of two texts belong together: identical parts first, the largest and most telling ones before
+others.
 
 Lines are told apart by keys in which names do not count. A part that is the same on both sides and occurs once is an
 anchor; between anchors the shortest way from one to the other is found; what is left is paired by what is alike.

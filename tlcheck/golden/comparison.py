@@ -1,4 +1,4 @@
-"""What differs between two goldens: in words first, then as aligned texts."""
+"""Find what differs between two goldens: in words first, then as aligned texts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ class Decisions:
     root: Path
 
     def problem(self, pending: Pending) -> str:
-        """Why content cannot be accepted, and what to do; empty if it can. Recording something is not approving it."""
+        """Return why content cannot be accepted, and what to do; empty if it can. Recording something is not approving
+        it.
+        """
         _, refuted = pending.reasons(self.accepted, self.root)
         if not refuted:
             return ""
@@ -34,7 +36,7 @@ class Decisions:
         )
 
     def accept(self, pending: Pending, reason: str) -> None:
-        """What has no `problem`."""
+        """Accept what has no `problem`."""
         reasons, _ = pending.reasons(self.accepted, self.root)
         findings = tuple(f"{finding} ({why})" for finding, why in reasons.items())
         self.store.accept(pending, decision(pending.digest, reason, findings, pending.claimed))

@@ -1,4 +1,6 @@
-"""What `tlcheck diff` compares, whatever it is given as: texts by checkpoint, and facts where a snapshot was there."""
+"""Define what `tlcheck diff` compares, whatever it is given as: texts by checkpoint, and facts where a snapshot was
+there.
+"""
 
 from __future__ import annotations
 

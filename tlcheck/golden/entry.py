@@ -39,7 +39,7 @@ class Key:
 
     @property
     def stem(self) -> str:
-        """Where its files are in the golden folder, without `.PART`."""
+        """Return where its files are in the golden folder, without `.PART`."""
         return f"{self.file.removesuffix('.py')}/{self.name}.{self.target}"
 
 
@@ -93,7 +93,7 @@ def placed(path: str) -> tuple[Key, str] | None:
 
 
 def damage(golden: Golden) -> str:
-    """What is wrong with a golden's texts as texts, in words; empty if nothing is."""
+    """Return what is wrong with a golden's texts as texts, in words; empty if nothing is."""
     for name, text in sorted(golden.parts.items()):
         if _CONFLICT.search(text):
             return f"{name} has merge-conflict markers: resolve the conflict with either side, then update and review"

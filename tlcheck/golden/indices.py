@@ -31,7 +31,7 @@ def simpler(line: str) -> str:
 
 
 def _brackets(line: str) -> Iterator[tuple[int, int]]:
-    """Where the content of each outermost pair of brackets stands."""
+    """Yield where the content of each outermost pair of brackets stands."""
     depth = start = 0
     for found in _BRACKET.finditer(line):
         if found[0] == "[":

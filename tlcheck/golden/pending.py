@@ -1,4 +1,4 @@
-"""What waits for a decision: a golden's new content, with what a person must know to decide."""
+"""Define what waits for a decision: a golden's new content, with what a person must know to decide."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class Meta:
-    """What `Pending.meta` holds. hash: empty for a removal."""
+    """A record of what `Pending.meta` holds. hash: empty for a removal."""
 
     hash: str
     parts: tuple[str, ...]

@@ -22,8 +22,8 @@ from tlcheck.worker.protocol import Failure
 
 @dataclass(frozen=True)
 class Project:
-    """Where goldens are kept, and of what. root: what their kernel files' paths are relative to. cost: whether they
-    hold what kernels cost.
+    """A record of where goldens are kept, and of what. root: what their kernel files' paths are relative to. cost:
+    whether they hold what kernels cost.
     """
 
     root: Path
@@ -52,7 +52,7 @@ class Recorded:
     expected: bool = False
 
     def pending(self, judge: Judge) -> Pending:
-        """What a person has to decide on. Judges the kernel: what is refuted in it must be known."""
+        """Return what a person has to decide on. Judges the kernel: what is refuted in it must be known."""
         result = judge(self.lowered)
         notes = [f"not checked: {result.failure.message}"] if result.failure else []
         notes += [claim.words for claim in result.claims if claim.verdict == "undecided"]

@@ -58,7 +58,7 @@ def _claims(made: Decision) -> str:
 
 
 def contents_at(folder: Path, revision: str) -> Contents:
-    """What `folder` held in a revision; nothing if it was not there. Raises UsageError."""
+    """Return what `folder` held in a revision; nothing if it was not there. Raises UsageError."""
     # `^{commit}` also keeps an argument that begins with a dash from being an option of git.
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:

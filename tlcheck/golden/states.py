@@ -1,4 +1,4 @@
-"""How what a kernel lowers to stands to its golden."""
+"""Describe how what a kernel lowers to stands to its golden."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] 
 
 @dataclass(frozen=True)
 class GoldenScope:
-    """What was selected: a golden in it that no run has is an orphan.
+    """A record of what was selected: a golden in it that no run has is an orphan.
 
     places: a folder, a file or `FILE::NAME`, from the project's folder. targets: all where empty.
     """

@@ -36,7 +36,7 @@ class Contents:
     approvals: Approvals
 
     def problem(self, key: Key) -> str:
-        """Why a golden that is there does not count as approved, in words; empty if it does."""
+        """Return why a golden that is there does not count as approved, in words; empty if it does."""
         golden, decision = self.goldens[key], self.approvals.approved.get(str(key))
         if decision is not None and decision.hash == golden.digest:
             return ""
@@ -66,12 +66,12 @@ class GoldenStore:
     folder: Path
 
     def read(self) -> Contents:
-        """What is approved or claims to be. Raises UsageError."""
+        """Return what is approved or claims to be. Raises UsageError."""
         with self._still():
             return contents(dict(self._files()), str(self.folder))
 
     def pending(self) -> list[Pending]:
-        """What waits for a decision, sorted. Raises UsageError."""
+        """Return what waits for a decision, sorted. Raises UsageError."""
         with self._still():
             return [self._pending(key, path) for key, path in self._metas()]
 

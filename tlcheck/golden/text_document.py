@@ -172,7 +172,7 @@ def _layout_variables(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """What is between names and the names in turn; words inside strings and of the language are no names."""
+    """Return what is between names and the names in turn; words inside strings and of the language are no names."""
     parts = [""]
     start = len(LAYOUT) if text.startswith(LAYOUT) else 0
     parts[0] = text[:start]

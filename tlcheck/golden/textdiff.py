@@ -53,7 +53,7 @@ class Row:
     right: TextLine | None
 
     def spans(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-        """Where the text of either side differs, as ranges of characters; nothing where a side is missing."""
+        """Return where the text of either side differs, as ranges of characters; nothing where a side is missing."""
         if self.left is None or self.right is None or self.kind == SAME:
             return (), ()
         return differing_words(self.left.text, self.right.text)

@@ -1,4 +1,4 @@
-"""What `golden update` does: pending files for all that is not as approved."""
+"""Describe what `golden update` does: pending files for all that is not as approved."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class AnswerCache:
 
 
 def _failures(job: Job, answer: Answer) -> Iterator[Failure]:
-    """Of the job; of a captured script also that of each kernel, and what ended it."""
+    """Yield the failure of the job; of a captured script also that of each kernel, and what ended it."""
     if answer.failure is not None:
         yield answer.failure
     if isinstance(job, CaptureJob):

@@ -93,7 +93,7 @@ class CachedExecutor:
             yield self._ready.popleft()
 
     def _done(self, owner: ToolchainWorker, job: Job, answer: Answer) -> AnsweredJob | None:
-        """What an answer says; None where the job has to be done again."""
+        """Return what an answer says; None where the job has to be done again."""
         versions = owner.worker.versions
         known = owner.kept is not None and "place" in (answer.result or {})
         if owner.kept is not None and known and isinstance(job, LowerJob):

@@ -69,7 +69,9 @@ class CaseInputs:
 
 
 def _made(done: AnsweredJob) -> MadeInputs:
-    """What the answer to an `inputs` job says; the hash alone where an earlier run made them, and none are there."""
+    """Return what the answer to an `inputs` job says; the hash alone where an earlier run made them, and none are
+    there.
+    """
     result = done.answer.result
     if result is None:
         return MadeInputs(failure=done.answer.failure)

@@ -60,7 +60,8 @@ class DeclaredCase:
 
 @dataclass(frozen=True)
 class Discovered:
-    """What a kernel file has. cases: all declared ones, or for a job with a name that one (a kernel becomes a case).
+    """A record of what a kernel file has. cases: all declared ones, or for a job with a name that one (a kernel becomes
+    a case).
 
     kernels: names of its JIT functions and PrimFuncs.
     """
@@ -219,7 +220,7 @@ class Worker:
             )
 
     def too_slow(self) -> UsageError:
-        """That importing tilelang took too long."""
+        """Return the error that importing tilelang took too long."""
         return UsageError(f"{self._command[0]}: importing tilelang did not end in {START_SECONDS:g} s")
 
     def _stop(self) -> None:
@@ -280,7 +281,7 @@ def processors() -> int:
 
 
 def discovered(job: Job, answer: Answer) -> Discovered:
-    """What the answer to a `discover` job says."""
+    """Return what the answer to a `discover` job says."""
     result = answer.result or {}
     cases = msgspec.convert(result.get("cases", ()), tuple[DeclaredCase, ...])
     return Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)

@@ -21,12 +21,12 @@ _TOGETHER = 100  # jobs that one process does at most
 
 
 def kind_of(job: Job) -> str:
-    """What jobs that may share a process have in common."""
+    """Return what jobs that may share a process have in common."""
     return repr(replace(job, name="", output="", known=None, number=0) if isinstance(job, LowerJob) else job)
 
 
 def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:
-    """How many of these jobs one process does, which costs as much to start as a small kernel.
+    """Return how many of these jobs one process does, which costs as much to start as a small kernel.
 
     alike, waiting: jobs that may share it, and all. kinds: how many there are of jobs that may not share one.
     It leaves enough for the other processors, at the end too.
@@ -105,7 +105,7 @@ class LocalExecutor:
         os.write(self._waker, b"x")
 
     def _serve(self) -> None:
-        """What the thread does: all that concerns worker processes."""
+        """Serve worker processes, in a thread."""
         try:
             stopped = False
             while not self._leaving:

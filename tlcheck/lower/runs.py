@@ -95,7 +95,7 @@ def tilelang_in_words(name: str, versions: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class CapturedOrigin:
-    """How to make a captured kernel again: a function of a module, and its arguments as Python source.
+    """The way to make a captured kernel again: a function of a module, and its arguments as Python source.
 
     module: empty for the script itself.
     """
@@ -120,7 +120,7 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class MadeInputs:
-    """What came of a case's `inputs`: the arrays and the hash of their file, or why there are none."""
+    """A record of what came of a case's `inputs`: the arrays and the hash of their file, or why there are none."""
 
     given: GivenInputs | None = None
     digest: str = ""

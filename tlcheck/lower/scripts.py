@@ -30,7 +30,7 @@ _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 @dataclass(frozen=True)
 class Scripts:
-    """How scripts are run. args: their command line. max_configs: of each autotuned kernel.
+    """The way in which scripts are run. args: their command line. max_configs: of each autotuned kernel.
 
     keep_going: one that ends before its first kernel is passed over, else it counts as not checked.
     live: there is a GPU, everything happens for real. record_limit: see `Job`.
@@ -44,7 +44,7 @@ class Scripts:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What a worker's environment has to be like: kernels that are launched take tensors by the quick way."""
+        """Return what a worker's environment has to be like: launched kernels take tensors by the quick way."""
         return {"TVM_FFI_DISABLE_TORCH_C_DLPACK": "0"} if self.live else {}
 
 
@@ -69,7 +69,7 @@ class CapturedKernel:
 
 @dataclass(frozen=True)
 class Captured:
-    """What a script came to. ended: why it did not come to its end. names: kernels that it defines.
+    """A record of what a script came to. ended: why it did not come to its end. names: kernels that it defines.
 
     refused: those that TileLang refuses, as the script expects. needing: what those of `names` lack to be lowered.
     """
@@ -83,8 +83,8 @@ class Captured:
 
 @dataclass(frozen=True)
 class End:
-    """How far a script came. run: of the script itself. kernels: captured until then. ended: what ended it before its
-    end. remarks: see `Script`.
+    """The point that a script came to. run: of the script itself. kernels: captured until then. ended: what ended it
+    before its end. remarks: see `Script`.
     """
 
     run: Run
@@ -102,7 +102,7 @@ class Script:
     how: Scripts
 
     def results(self, captured: Captured, *, kept: bool) -> list[Lowered]:
-        """What there is to report; empty for a script that is passed over. kept: whether results are kept."""
+        """Return what there is to report; empty for a script that is passed over. kept: whether results are kept."""
         if captured.kernels:
             found = [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
             if not self._has_failed(captured):
@@ -117,11 +117,11 @@ class Script:
         return captured.names if is_whole and not self.found and not self.how.live else ()
 
     def end(self, captured: Captured) -> End:
-        """How far it came."""
+        """Return how far it came."""
         return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)))
 
     def remarks(self, captured: Captured) -> list[str]:
-        """Where and why it ended before its end, if nothing else says that, and what it wants to be refused."""
+        """Return where and why it ended before its end, if nothing else says that, and what it wants to be refused."""
         head, remarks = f"{self.run.file} ({self.run.target}):", []
         if refused := captured.refused:
             remarks.append(f"{head} {_kernels_in_words(len(refused))} refused, as it expects: {', '.join(refused)}")
@@ -147,7 +147,7 @@ class Script:
         return self.how.keep_going and captured.ended.kind != "usage"
 
     def _has_failed(self, captured: Captured) -> bool:
-        """Where everything happens for real, an early end is the script's own failure."""
+        """Whether an early end is the script's own failure, as where everything happens for real."""
         return self.how.live and not self.how.keep_going and captured.ended is not None
 
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
@@ -253,13 +253,13 @@ def with_scripts(job: CaptureJob, how: Scripts) -> CaptureJob:
 
 
 def pytest_folder() -> str:
-    """Where this environment has pytest; empty if it has none."""
+    """Return where this environment has pytest; empty if it has none."""
     spec = importlib.util.find_spec("pytest")
     return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
 def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
-    """What the answer to the job says; snapshots are unpacked into `folder`."""
+    """Return what the answer to the job says; snapshots are unpacked into `folder`."""
     result: Mapping[str, Any] = answer.result or {}
     kernels = tuple(_kernels(result.get("kernels", ()), result.get("calls", {}), job, folder))
     ended = result.get("ended")
@@ -293,7 +293,7 @@ def _unpacked(archive: Path, name: str, folder: Path) -> Path:
 
 
 def _passed(archive: Path, name: str, calls: Mapping[str, Any], folder: Path) -> MadeInputs:
-    """What a kernel's calls passed."""
+    """Return what a kernel's calls passed."""
     target = folder / f"{archive.stem}-{name}.inputs"
     with zipfile.ZipFile(archive) as content:
         target.write_bytes(content.read(f"{name}.inputs"))
@@ -303,7 +303,7 @@ def _passed(archive: Path, name: str, calls: Mapping[str, Any], folder: Path) ->
 
 
 def _recorded(archive: Path, name: str) -> RecordedCall:
-    """What the script's process has left of a kernel's first call: see `tlcheck.worker.capture.observation`."""
+    """Return what the script's process has left of a kernel's first call: see `tlcheck.worker.capture.observation`."""
     stem = f"{archive.with_suffix('')}-{name}"
     facts = Path(f"{stem}.json")
     if not facts.exists():

@@ -1,4 +1,4 @@
-"""What a user selects on the command line.
+"""Define what a user selects on the command line.
 
 CASE = `FILE[::NAME][@TOOLCHAIN]`, `FILE:LINE[@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved snapshot.
 """
@@ -21,7 +21,7 @@ _LINE = re.compile(r"(.*\.py):(\d+)")
 
 @dataclass(frozen=True)
 class Variation:
-    """What a kernel is lowered with instead of its own: names and values, as text."""
+    """A record of what a kernel is lowered with instead of its own: names and values, as text."""
 
     args: tuple[tuple[str, str], ...] = ()
     pass_configs: tuple[tuple[str, str], ...] = ()
@@ -53,7 +53,7 @@ class Selection:
 
 
 def select(cases: Iterable[str]) -> list[Selection]:
-    """What the CASE arguments name, folders replaced by the kernel files in them. Raises UsageError."""
+    """Return what the CASE arguments name, folders replaced by the kernel files in them. Raises UsageError."""
     return list(dict.fromkeys(s for case in cases for s in _files(parse(case))))
 
 

@@ -44,7 +44,8 @@ _VERBS = {DiscoverJob: "importing", LowerJob: "lowering", InputsJob: "making inp
 
 @dataclass(frozen=True)
 class Settings:
-    """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
+    """The way to lower kernels. arch: empty for the targets that the cases declare. jobs: at a time, by default one per
+    processor.
 
     pass_configs: over the kernels' own. timeout: processor seconds for one case. fork: see `Worker`. every_pass: see
     `LowerJob`. cache: whether results are kept. scripts: how files without cases are run; None where they are not.
@@ -80,13 +81,13 @@ class Settings:
 
 
 class Watcher(Protocol):
-    """Who is told how far it is."""
+    """A listener that is told how far it is."""
 
     def stage(self, text: str) -> None:
         """Something without a known length begins."""
 
     def total(self, runs: int) -> None:
-        """So many runs more are to be done."""
+        """There are so many runs more to do."""
 
     def done(self, run: Run, *, known: bool = False) -> None:
         """One run has ended, in whatever way. known: an earlier command has lowered it."""
@@ -115,7 +116,7 @@ class Session:
 
     @property
     def remarks(self) -> list[str]:
-        """What there is to say of scripts."""
+        """Return what there is to say of scripts."""
         return [remark for end in self.ends for remark in end.remarks]
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
@@ -357,7 +358,7 @@ class _Lowering:
             yield from self._all_built(wanted)
 
     def _all_built(self, wanted: _Uncalled) -> Iterator[Lowered]:
-        """What cannot be lowered is a remark; a failure where nothing can."""
+        """Remark on what cannot be lowered; fail if nothing can."""
         script, needing = wanted.script, "; ".join(sorted(wanted.needing))
         if not wanted.lowered:
             yield from script.results(replace(wanted.captured, needing=needing), kept=False)
@@ -391,7 +392,7 @@ class _Lowering:
                 yield Lowered(self._run_of(asked, place), None, failure)
 
     def _runs_in(self, asked: _ToolchainWork, place: int) -> list[Run]:
-        """What is to be lowered of a file that was imported."""
+        """Return what is to be lowered of a file that was imported."""
         found, selection = asked.found[place][0], asked.selections[place]
         if found.failure is not None:
             return []
@@ -449,7 +450,7 @@ class _Lowering:
         return tuple(arch for arch in asked if arch in case.targets)
 
     def _lowered(self, run: Run, done: AnsweredJob) -> Lowered:
-        """What the answer to a `lower` job says. Raises UsageError for a pass configuration that is not there."""
+        """Return what the answer to a `lower` job says. Raises UsageError for an unknown pass configuration."""
         self._watcher.done(run, known=done.known)
         answer, result = done.answer, done.answer.result or {}
         failure = answer.failure
@@ -468,7 +469,7 @@ class _Lowering:
         )
 
     def _with_inputs(self, lowered: Lowered, job: LowerJob, done: AnsweredJob) -> Iterator[Lowered]:
-        """What was lowered; later, where the case's own inputs are to be made first."""
+        """Yield what was lowered; later, where the case's own inputs are to be made first."""
         if lowered.snapshot is None or not (lowered.run.has_inputs and self._settings.seeds):
             yield lowered
             return

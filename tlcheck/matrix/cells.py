@@ -1,4 +1,4 @@
-"""How one kernel fares with one toolchain, as plain data: what reports write is what a later run reads again."""
+"""Define how one kernel fares with one toolchain, as plain data: what reports write is what a later run reads again."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Cell:
 
     @property
     def words(self) -> str:
-        """What there is to say besides the state: the first thing that is wrong, else open; empty where it is fine."""
+        """Return what there is to say besides the state: the first thing that is wrong, else open; empty where it is
+        fine.
+        """
         if self.failure is not None:
             return f"{self.failure.phase}: {self.failure.message}"
         worst = next((c for c in self.claims if c.verdict == REFUTED), next(iter(self.claims), None))

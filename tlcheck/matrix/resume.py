@@ -39,13 +39,15 @@ class MatrixReport:
 
 @dataclass(frozen=True)
 class Known:
-    """What an earlier report knows that still holds: of released toolchains, and of files that are as they were."""
+    """A record of what an earlier report knows that still holds: of released toolchains, and of files that are as they
+    were.
+    """
 
     columns: tuple[Column, ...] = ()
     cells: tuple[Cell, ...] = ()
 
     def left(self, selections: Iterable[Selection], toolchain: str) -> list[Selection]:
-        """What a toolchain has still to do."""
+        """Return what a toolchain has still to do."""
         done = {cell.file for cell in self.cells if cell.toolchain == toolchain}
         return [selection for selection in selections if selection.name or str(selection.path) not in done]
 

@@ -118,7 +118,7 @@ def _row(
 
 
 def _missing(known: Cell, toolchain: str, wholes: Mapping[tuple[str, str, str], Cell]) -> Cell:
-    """What stands for a kernel that a toolchain has no result of."""
+    """Return what stands for a kernel that a toolchain has no result of."""
     found = [wholes.get((known.file, target, toolchain)) for target in (known.target, "")]
     whole = next((cell for cell in found if cell is not None), None)
     state: State = "absent" if whole is None else "broken"

@@ -37,7 +37,7 @@ def since_in_words(row: MatrixRow) -> str:
 
 
 def costs_in_words(row: MatrixRow) -> Iterator[str]:
-    """What a kernel costs with each toolchain, where it was counted, and what is more than with the one before.
+    """Yield what a kernel costs with each toolchain, where it was counted, and what is more than with the one before.
 
     Toolchains that follow one another with equal figures share a line.
     """
@@ -58,7 +58,7 @@ def figures_in_words(cost: CostFigures) -> str:
 
 
 def told(row: MatrixRow) -> Iterator[tuple[State, str, str]]:
-    """What is not fine in a row: state, toolchains and words; equal words of several toolchains once."""
+    """Yield what is not fine in a row: state, toolchains and words; equal words of several toolchains once."""
     found: dict[tuple[State, str], list[str]] = {}
     for cell in row.cells:
         if cell.state in ("wrong", "hazard", "broken", "undecided"):

@@ -1,4 +1,4 @@
-"""What the colours of a picture mean. Every colour is light enough for dark text on it."""
+"""Define what the colours of a picture mean. Every colour is light enough for dark text on it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Gallery:
 
     @property
     def names(self) -> list[str]:
-        """What there are pictures of: destinations of refuted atomics first."""
+        """Return what there are pictures of: destinations of refuted atomics first."""
         wrong = [a.buffer for a in self.claims if a.finding is not None]
         added = [a.buffer for a in self.claims if a.buffer in self.buffers]
         return list(dict.fromkeys([*wrong, *added, *sorted(self.layouts)]))

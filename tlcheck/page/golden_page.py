@@ -88,14 +88,14 @@ def _tag(state: State) -> Tag:
 
 
 def _approved(key: Key, approved: Contents) -> Iterator[Remark]:
-    """Who accepted what is compared with, and why."""
+    """Yield who accepted what is compared with, and why."""
     made = approved.approvals.approved.get(str(key))
     if made is not None and key in approved.goldens and not approved.problem(key):
         yield Remark(f"approved by {made.words}", QUIET, made.claims)
 
 
 def _why(state: State, recorded: Recorded) -> Iterator[Remark]:
-    """Why there is nothing to compare."""
+    """Yield why there is nothing to compare."""
     if not state.why:
         return
     first, _, rest = state.why.partition("\n")
@@ -166,7 +166,7 @@ def clusters_of(comparisons: Mapping[str, GoldenComparison]) -> list[Cluster]:
 
 
 def unsettled(entries: Iterable[Entry]) -> list[Cluster]:
-    """What is not as it should be and has nothing to be compared with, by its reasons: the worst first, then the
+    """Return what is not as it should be and has nothing to be compared with, by its reasons: the worst first, then the
     largest groups.
     """
     found: dict[tuple[Tag, str], list[str]] = {}

@@ -79,7 +79,7 @@ def drawing(picture: Picture) -> Drawing:
 
 
 def legend(picture: Picture) -> str:
-    """What the cells say."""
+    """Return what the cells say."""
     if picture.registers is not None:
         return "thread:register of each element; a hue for each warp"
     text = "physical offset of each element, in elements"
@@ -92,7 +92,7 @@ def legend(picture: Picture) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the grid is. cell: width of one."""
+    """A record of where the grid is. cell: width of one."""
 
     cell: int
     top: int

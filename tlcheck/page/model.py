@@ -1,4 +1,5 @@
-"""What a page shows, as plain data: cases with their verdicts, texts and pictures, and groups of equal differences.
+"""Define what a page shows, as plain data: cases with their verdicts, texts and pictures, and groups of equal
+differences.
 
 tone: `bad`, `warn`, `good` or `quiet`: how much something asks for attention.
 """
@@ -90,7 +91,7 @@ class Entry:
 
     @property
     def severity(self) -> int:
-        """Of its worst tag: 0 asks for the most attention."""
+        """Return the rank of its worst tag: 0 asks for the most attention."""
         return min((SEVERITY.index(tag.tone) for tag in self.tags), default=len(SEVERITY))
 
 

@@ -123,7 +123,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
 
 
 def _spans(row: Row) -> list[list[int]]:
-    """What differs on either side, in UTF-16 units: those that JavaScript counts."""
+    """Return what differs on either side, in UTF-16 units: those that JavaScript counts."""
     sides = zip((row.left, row.right), row.spans(), strict=True)
     return [[_units(side.text, n) for span in spans for n in span] if side else [] for side, spans in sides]
 

@@ -79,7 +79,7 @@ class Picture:
         return int(self.values.shape[1])
 
     def label(self, row: int, column: int) -> str:
-        """What stands in a cell: `12:3` is register 3 of thread 12."""
+        """Return what stands in a cell: `12:3` is register 3 of thread 12."""
         value = int(self.values[row, column])
         if value < 0:
             return ""

@@ -1,4 +1,4 @@
-"""What checking a kernel found, in words for a page."""
+"""Describe what checking a kernel found, in words for a page."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def remarks_of(result: Result) -> Iterator[Remark]:
 
 
 def _clean(claim: Claim) -> str:
-    """What was proved, or how much of it was executed."""
+    """Return what was proved, or how much of it was executed."""
     if claim.kind != "atomic":
         return f"{claim.kind} {claim.buffer}: {claim.executed.words if claim.executed is not None else claim.verdict}"
     made = ", ".join(claim.instructions)

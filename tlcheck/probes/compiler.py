@@ -108,7 +108,7 @@ def compile_kernels(
 
 
 def _assemble(place: Path, text: str, arch: int) -> dict[int, str]:
-    """What ptxas refuses, without making code of the rest: kernel -> error."""
+    """Return what ptxas refuses, without making code of the rest: kernel -> error."""
     ptxas = nvcc().resolve().parent / "ptxas"
     errors: dict[int, str] = {}
     for _ in range(_ROUNDS):
@@ -134,7 +134,7 @@ def without(ptx: str, kernels: set[int]) -> str:
 
 
 def front_errors(told: str, first_line: int) -> dict[int, str]:
-    """What nvcc said, by kernel: an error in a header is followed by the line of the kernel that asked for it."""
+    """Return what nvcc said, by kernel: an error in a header comes before the line of the kernel that needs it."""
     found: dict[int, str] = {}
     error = ""
     for line in told.splitlines():
@@ -148,7 +148,7 @@ def front_errors(told: str, first_line: int) -> dict[int, str]:
 
 
 def back_errors(told: str, ptx: str) -> dict[int, str]:
-    """What ptxas said, by kernel."""
+    """Return what ptxas said, by kernel."""
     starts: list[tuple[int, int]] = []
     for number, line in enumerate(ptx.splitlines(), 1):
         if match := re.search(r"\.entry\s+p(\d+)\(", line):

@@ -36,7 +36,7 @@ class ProbeRun:
 
 
 def judge(call: LibraryCall, entry: PtxEntry) -> Behaviour:
-    """What a call does. Raises UnreadPtxError where its PTX is not understood."""
+    """Return what a call does. Raises UnreadPtxError where its PTX is not understood."""
     instructions = tuple(dict.fromkeys(i.name for i in entry.instructions if _tells(call, i)))
     if call.operation in BULK:
         return _bulk(call, instructions)
@@ -65,7 +65,9 @@ def _tells(call: LibraryCall, instruction: PtxInstruction) -> bool:
 
 
 def _bulk(call: LibraryCall, instructions: tuple[str, ...]) -> Behaviour:
-    """What a bulk reduction does, by the type that its instruction names; that of a box has the descriptor's type."""
+    """Return what a bulk reduction does, by the type that its instruction names; that of a box has the descriptor's
+    type.
+    """
     (name,) = instructions
     named = [p for p in name.split(".") if p in _ADDED]
     if call.operation == "bulk" and named != [_ADDED_TYPES[call.destination]]:
@@ -105,7 +107,7 @@ def _inputs(call: LibraryCall) -> list[tuple[list[Number], list[Number]]]:
 
 
 def expected(call: LibraryCall, before: Number, given: Number) -> Number:
-    """What one element has to be after the call."""
+    """Return what one element has to be after the call."""
     value = decode(call.destination, encode(call.destination, given))
     if call.operation == "load":
         return before
@@ -125,7 +127,7 @@ _RESULT: dict[str, Callable[..., Number]] = {
 
 
 def _wrong(call: LibraryCall, done: ProbeRun) -> str:
-    """What is wrong with the numbers, in words; empty if nothing."""
+    """Return what is wrong with the numbers, in words; empty if nothing."""
     for i, before in enumerate(done.before):
         want = expected(call, before, done.given[i]) if i < call.width else before
         if done.after[i] != want:
@@ -142,7 +144,7 @@ def _shown(numbers: Sequence[Number]) -> str:
 
 
 def _lost(call: LibraryCall, accesses: Sequence[PtxAccess]) -> str:
-    """Which part of the memory order neither the instructions nor fences give; empty if none is missing."""
+    """Return which part of the memory order neither the instructions nor fences give; empty if none is missing."""
     if not call.order or call.operation in ("load", "store"):
         return _plain_order(call, accesses) if call.order else ""
     at = [i for i, access in enumerate(accesses) if access.kind == "atomic"]

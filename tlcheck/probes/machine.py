@@ -323,7 +323,7 @@ def _sum(kind: str, a: int, b: int) -> int:
 
 
 def _combine(step: PtxInstruction, kind: str, old: int, operands: list[int]) -> int:
-    """What an atomic leaves in memory."""
+    """Return what an atomic leaves in memory."""
     parts = step.opcode
     if "cas" in parts:
         same = (old ^ operands[0]) & ((1 << 8 * _bytes(kind)) - 1) == 0
@@ -342,7 +342,7 @@ def _combine(step: PtxInstruction, kind: str, old: int, operands: list[int]) -> 
 
 
 def _result(step: PtxInstruction, kind: str, values: list[int]) -> int:
-    """What an instruction on registers computes."""
+    """Return what an instruction on registers computes."""
     name = step.opcode[0]
     if name == "selp":
         return values[0] if values[2] else values[1]

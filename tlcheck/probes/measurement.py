@@ -15,7 +15,7 @@ from tlcheck.program.device_library import REFUSED, Behaviour, LibraryCall
 
 
 def measure(headers: Headers, arch: int, calls: Sequence[LibraryCall]) -> dict[LibraryCall, Behaviour]:
-    """What the device library does with each call; a call whose PTX is not understood is left out.
+    """Return what the device library does with each call; a call whose PTX is not understood is left out.
 
     arch: compute capability, as one number. Raises UsageError where nvcc does not run or refuses the headers.
     """
@@ -39,7 +39,7 @@ def measure(headers: Headers, arch: int, calls: Sequence[LibraryCall]) -> dict[L
 
 
 def dialect(headers: Headers) -> Dialect:
-    """How the release of these headers spells the calls, as far as its headers show it."""
+    """Return how the release of these headers spells the calls, as far as its headers show it."""
     text = headers.atomics
     return Dialect(references="AtomicAdd(T1 &" in text, packs="\nAtomicAddx4Ret(half_t" in text)
 

@@ -54,7 +54,7 @@ _HEADER = """\
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the code generator of a release does in its own way.
+    """A record of what the code generator of a release does in its own way.
 
     references: scalar destinations are passed by reference, not by address (up to 0.1.7). packs: a returned pair of 16
     bits goes through `tl::to_uint1` (from 0.1.13 on); before, a returned vector is given the destination's scalar type.

@@ -151,7 +151,7 @@ def is_tile_atomic(call: Expr) -> bool:
 
 
 def unread_because(call: Expr) -> str:
-    """Why an atomic could not be read."""
+    """Return why an atomic could not be read."""
     name = atomic_name(call)
     known = is_atomic(name) or is_reduction(call)
     return f"the arguments of {name} are not understood" if known else f"{name} is not a known atomic"

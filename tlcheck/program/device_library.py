@@ -1,4 +1,4 @@
-"""What TileLang's device library does with a call of an atomic, as measured: `tlcheck.probes` compiles each
+"""Describe what TileLang's device library does with a call of an atomic, as measured: `tlcheck.probes` compiles each
 call against the headers of a release and executes the PTX. A call that was not measured is not known.
 """
 
@@ -48,7 +48,7 @@ class LibraryCall:
 
     @property
     def form(self) -> str:
-        """What there is beside operation, types and order: `x2 by pointer returned shared`."""
+        """Return what there is beside operation, types and order: `x2 by pointer returned shared`."""
         passed = f"x{self.width} by {'pointer' if self.pointer else 'value'}"
         return passed + " returned" * self.returns + (" shared" if self.shared else " global")
 
@@ -60,7 +60,7 @@ class LibraryCall:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Behaviour:
-    """What the library does with a call.
+    """A record of what the library does with a call.
 
     verdict: `ok`, `wrong value`, `stops` (a trap, or an address of another memory), `order lost` or `does not compile`.
     detail: one sentence that shows it, for all but `ok`. instructions: PTX opcodes of its atomics, fences and casts of
@@ -98,7 +98,7 @@ class DeviceLibrary:
         return not headers or self.headers.get(_public(release), "") == headers
 
     def behaviour(self, release: str, arch: int, call: LibraryCall) -> Behaviour | None:
-        """What a release does with a call on an arch; None if that was not measured."""
+        """Return what a release does with a call on an arch; None if that was not measured."""
         releases = list(self.wheels)
         version = _public(release)
         rows = self.calls.get(call.key, [UNKNOWN] * len(ORDERS))

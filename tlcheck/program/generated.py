@@ -1,4 +1,4 @@
-"""Where the generated CUDA computes something else than the TIR that it is printed from, or is refused by nvcc.
+"""Find where the generated CUDA computes something else than the TIR that it is printed from, or is refused by nvcc.
 
 Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
 device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
@@ -85,7 +85,9 @@ def is_cut(dtype: str, release: Release) -> bool:
 
 @dataclass(frozen=True)
 class Departure:
-    """What an expression is in CUDA and not in TIR, in words, and what helps, if anything but another release."""
+    """A record of what an expression is in CUDA and not in TIR, in words, and what helps, if anything but another
+    release.
+    """
 
     words: str
     advice: str = ""
@@ -107,7 +109,9 @@ def lost_values(stmt: Stmt) -> Iterator[Expr]:
 
 
 def refusals(function: Function, release: Release, target: Target) -> Iterator[str]:
-    """Why the code that is made of a function does not compile, or accesses other memory, as far as that is known."""
+    """Yield why the code that is made of a function does not compile, or accesses other memory, as far as that is
+    known.
+    """
     on_hip = target.family == AMD
     compiler = "hipcc" if on_hip else "nvcc"
     refused = [] if on_hip else [words for words, is_refused in of_halves(function, release) if is_refused]
@@ -174,8 +178,8 @@ def _is_missing(name: str, dtype: str, release: Release) -> bool:
 
 
 def read_anew(loop: For) -> list[Expr]:
-    """What CUDA loads before each iteration of a loop to see whether it ends; a conditional expression stands before
-    the loop, as a variable.
+    """Return what CUDA loads before each iteration of a loop to see whether it ends; a conditional expression stands
+    before the loop, as a variable.
     """
     parts = list(postorder((loop.start, loop.extent)))
     return [] if any(e.value == "if_then_else" for e in parts) else [e for e in parts if e.op == "load"]

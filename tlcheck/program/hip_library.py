@@ -1,4 +1,5 @@
-"""What TileLang's device library for HIP does with a call of an atomic (tl_templates/hip/atomic.h): read, never run.
+"""Describe what TileLang's device library for HIP does with a call of an atomic (tl_templates/hip/atomic.h): read,
+never run.
 
 Each call of 0.1.15 was compiled against HIP's headers, for gfx942 with clang 19 and for gfx950 with clang 22
 (benchmarks/hip_library.py, results/amd/library.csv); what is accepted, and the instructions, are from there. Maxima and
@@ -25,7 +26,7 @@ _RETURNED = ("add",)
 
 
 def behaviour(release: str, call: LibraryCall) -> Behaviour | None:
-    """What a release does with a call; None for what was neither compiled nor read."""
+    """Return what a release does with a call; None for what was neither compiled nor read."""
     first = _FIRST.get(call.operation)
     if first is not None and Release.of(release) < first:
         return Behaviour(REFUSED, f"the header has no function for {call.operation}")
@@ -72,7 +73,7 @@ def _single(call: LibraryCall) -> Behaviour | None:
 
 
 def _ordered(call: LibraryCall, instruction: str, aligned: tuple[int, int] = (1, 1)) -> Behaviour:
-    """What the call does, whose order the function takes and does not use."""
+    """Return what the call does, whose order the function takes and does not use."""
     if call.order:
         detail = f"the function does not use its argument for the order, {ORDERS[call.order]}: {instruction} is relaxed"
         return Behaviour(LOST, detail, (instruction,), aligned)

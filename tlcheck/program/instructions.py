@@ -1,4 +1,6 @@
-"""What the device makes of an atomic: the call of TileLang's device library that it is, and what that call does."""
+"""Describe what the device makes of an atomic: the call of TileLang's device library that it is, and what that call
+does.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What an atomic comes to.
+    """A record of what an atomic comes to.
 
     destination, source: the alignment that their addresses need, in elements. call: of the device library; None for a
     tile operator, which is none yet. behaviour: what the call does; None where that is not known. missing: why there is
@@ -43,7 +45,7 @@ class Instruction:
 
 
 def instruction(site: Site, scope: str, device: Device) -> Instruction:
-    """How the device does the atomic of a site whose destination lies in `scope`."""
+    """Return how the device does the atomic of a site whose destination lies in `scope`."""
     if site.tile:
         return Instruction()
     # one value for all lanes of a vector atomic
@@ -64,7 +66,7 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
 
 
 def plain_instruction(atomic: PlainAtomic, scope: str, device: Device) -> Instruction:
-    """How the device does an atomic load or store of memory in `scope`."""
+    """Return how the device does an atomic load or store of memory in `scope`."""
     if atomic.target is None:
         return Instruction()
     loads, shared = atomic.operation == "load", scope.startswith("shared")
@@ -74,7 +76,7 @@ def plain_instruction(atomic: PlainAtomic, scope: str, device: Device) -> Instru
 
 
 def _behaviour(call: LibraryCall, scope: str, device: Device) -> Behaviour | None:
-    """What the device library does with a call; None where that was neither measured nor read."""
+    """Return what the device library does with a call; None where that was neither measured nor read."""
     if device.target is None or (scope not in _GLOBAL and not call.shared):
         return None
     if device.target.library == "hip":
@@ -98,5 +100,5 @@ def library_call(site: Site, scope: str) -> LibraryCall:
 
 
 def _elements(size: int, dtype: str) -> int:
-    """How many elements an access of so many bytes has."""
+    """Return how many elements an access of so many bytes has."""
     return max(1, 8 * size // dtype_of(dtype).bits)

@@ -1,4 +1,4 @@
-"""What the kernels of a function ask of a device: blocks, threads, shared memory, a cooperative launch.
+"""Define what the kernels of a function ask of a device: blocks, threads, shared memory, a cooperative launch.
 
 CUDA C++ Programming Guide, "Execution Configuration": `<<<grid, block, dynamic shared memory>>>`.
 """
@@ -25,7 +25,7 @@ SizeOf = Callable[[Expr], int | None]
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """What one kernel asks for.
+    """A record of what one kernel asks for.
 
     grid, block: extents by axis (`x`, `y`, `z`) as far as they are known. static, dynamic: bytes of shared memory of a
     block; at least so many. is_cooperative: whether all blocks have to be resident at once.
@@ -52,7 +52,7 @@ class LaunchRequest:
 
 
 def requests(function: Function, size_of: SizeOf) -> list[LaunchRequest]:
-    """What each kernel of a function asks for. size_of: the value of an extent, None where it varies."""
+    """Return what each kernel of a function asks for. size_of: the value of an extent, None where it varies."""
     found = [stmt for stmt in statements(function.body) if isinstance(stmt, Launch)]
     bodies = [(dict(stmt.attrs), stmt.body) for stmt in found]
     bodies = bodies or [(dict(function.attrs), nest) for nest in _outermost(function.body)]

@@ -65,8 +65,8 @@ def physical_shape(layout: Layout, shape: Sequence[Poly], algebra: Algebra) -> l
 
 
 def stages(layout: Layout, rank: int, algebra: Algebra) -> int:
-    """How often a layout holds a buffer of so many dimensions: its leading variables count the stages of a pipeline.
-    1 where these are not its outermost dimensions.
+    """Return how often a layout holds a buffer of so many dimensions: its leading variables count the stages of a
+    pipeline. 1 where these are not its outermost dimensions.
     """
     leading = layout.vars[: max(len(layout.vars) - rank, 0)]
     places = [i for i in layout.index if as_constant(algebra.poly(i)) is None][: len(leading)]

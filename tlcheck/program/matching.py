@@ -1,4 +1,4 @@
-"""Which atomics in the lowered IR come from which atomic of the source."""
+"""Find which atomics in the lowered IR come from which atomic of the source."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def named(roots: Iterable[Expr]) -> Iterator[int]:
 
 
 def _assigned(stmt: Stmt) -> Iterator[tuple[int, Expr]]:
-    """What a statement gives a value, and that."""
+    """Yield what a statement gives a value, and that."""
     if isinstance(stmt, Bind):
         yield stmt.var.uid, stmt.value
     elif isinstance(stmt, Store):

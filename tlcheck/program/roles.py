@@ -20,7 +20,7 @@ _RETURNING = ("_ret_elem_op", "Ret")
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What happens to parameters, in order.
+    """A record of what happens to parameters, in order.
 
     outputs: those that are written. updated: those of them that are read too, or that atomics add to.
     returning: whether an atomic returns what was there before, so that results may depend on the order of threads.
@@ -118,7 +118,7 @@ def _addressed(e: Expr) -> Expr:
 
 
 def _mode(e: Expr, unsaid: int) -> int:
-    """How what an address names is accessed; `unsaid` where it does not say."""
+    """Return how what an address names is accessed; `unsaid` where it does not say."""
     place = _MODES.get(str(e.value))
     value = e.args[place].value if place is not None and place < len(e.args) else None
     return value if isinstance(value, int) and value else unsaid
@@ -132,7 +132,7 @@ def _is_atomic(e: Expr) -> bool:
 
 
 def _destination(e: Expr) -> Expr | None:
-    """What an atomic adds to: the address that says it is written, else the first address or element."""
+    """Return what an atomic adds to: the address that says it is written, else the first address or element."""
     # 0.1.7 puts a tail's predicate into the destination.
     places = [a.args[1] if a.value == "if_then_else" and len(a.args) == 3 else a for a in e.args]
     said = (a for a in places if is_address(a) and _mode(a, 0) & WRITE)

@@ -18,7 +18,7 @@ _CHOICES = ("select", "predicated")
 
 
 class Steering:
-    """What decides about the statements of one function."""
+    """A record of what decides about the statements of one function."""
 
     def __init__(self, function: Function, sizes: Collection[str] = ()) -> None:
         """sizes: names of numbers from outside that are known."""

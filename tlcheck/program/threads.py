@@ -1,4 +1,4 @@
-"""Which threads run a statement, as far as its guards compare a variable with constants."""
+"""Find which threads run a statement, as far as its guards compare a variable with constants."""
 
 from __future__ import annotations
 

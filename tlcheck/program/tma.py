@@ -24,7 +24,8 @@ _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byt
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bulk:
-    """What one instruction adds, as expressions of the lane: offset in the destination, load, and conditions.
+    """A record of what one instruction adds, as expressions of the lane: offset in the destination, load, and
+    conditions.
 
     start: the innermost coordinate of a box; None for a run of bytes.
     """
@@ -114,7 +115,7 @@ def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | 
 
 
 def _swizzled(lane: Expr, width: int, mode: object) -> Expr | None:
-    """Where in shared memory the lane's element lies: 16-byte chunks permuted within rows of 128 bytes."""
+    """Return where in shared memory the lane's element lies: 16-byte chunks permuted within rows of 128 bytes."""
     mask = _SWIZZLED_ROWS.get(mode) if isinstance(mode, int) else None
     if mask is None:
         return None

@@ -1,4 +1,4 @@
-"""Where things happen in a function: every statement with the scopes around it, and the memory that pointers name."""
+"""Find where things happen in a function: every statement with the scopes around it, and the memory of pointers."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """What surrounds a statement, outermost first. `opaque` says why it may run another number of times than the axes
-    say.
+    """A record of what surrounds a statement, outermost first. `opaque` says why it may run another number of times
+    than the axes say.
     """
 
     axes: tuple[Axis, ...] = ()

@@ -1,4 +1,5 @@
-"""What is up to the caller of a kernel: sizes, as far as its author promises nothing of them, and what memory holds.
+"""Find what is up to the caller of a kernel: sizes, as far as its author promises nothing of them, and what memory
+holds.
 
 Newer releases drop guards on the strength of the promises (`T.assume`).
 """

@@ -195,7 +195,7 @@ class _Frame:
         return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
 
     def _content(self, e: Expr) -> Content:
-        """What a load in an index or a condition reads, or where an address points."""
+        """Return what a load in an index or a condition reads, or where an address points."""
         found = pointer(self.b.program, e)
         if found is None:
             raise UnreadableError(f"an address is not understood ({e.value})")

@@ -1,4 +1,4 @@
-"""What a choice reads: `c ? A[i] : B[j]` reads one element of two, and compares only that.
+"""Find what a choice reads: `c ? A[i] : B[j]` reads one element of two, and compares only that.
 
 Passes simplify each side by what its condition says, so that the other lanes would read something else there. Both
 sides of a comparison have one form, and the condition is part of it: where its operands are equal, it takes the same

@@ -1,4 +1,4 @@
-"""What memory may hold: numbers that a comparison is tried with, beside the small ones that it begins with.
+"""Find what memory may hold: numbers that a comparison is tried with, beside the small ones that it begins with.
 
 A condition on data that is left out or changed shows only where both of its outcomes occur. So memory holds negative
 numbers too, and those that conditions compare with, each with its neighbours. Where numbers are cut to a type, it holds
@@ -102,7 +102,7 @@ def _is_inside(algebra: Algebra, f: Footprint, point: Mapping[int, int]) -> bool
 
 
 def _runs(algebra: Algebra, evaluate: Evaluator, f: Footprint, known: frozenset[int]) -> Mask:
-    """Which lanes run, as far as that is known."""
+    """Return which lanes run, as far as that is known."""
     runs: Mask = np.ones((), dtype=np.bool_)
     for poly in f.conditions:
         if algebra.variables(poly) <= known:

@@ -18,7 +18,7 @@ from tlcheck.witness import Addition
 
 @dataclass(frozen=True, slots=True)
 class WrongCount:
-    """How many of how many, and the first: at which of the sites that are compared."""
+    """A record of how many of how many, and the first: at which of the sites that are compared."""
 
     wrong: int
     total: int
@@ -28,7 +28,7 @@ class WrongCount:
 
 @dataclass(frozen=True, slots=True)
 class FootprintDifference:
-    """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for
+    """A record of what is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for
     `misaligned`.
     """
 
@@ -52,9 +52,9 @@ def difference(
     capacity: int | None,
     bounded: bool,
 ) -> FootprintDifference | None:
-    """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of
-    the destination, if known. None where the instance is too large or a lane's value depends on a condition of the
-    lowering.
+    """Return what is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity:
+    elements of the destination, if known. None where the instance is too large or a lane's value depends on a condition
+    of the lowering.
     """
     if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
         return None
@@ -95,7 +95,7 @@ def _additions(lanes: Lanes) -> Words:
 
 
 def _outside(target: Array, capacity: int | None) -> Mask:
-    """Which offsets are not in the destination, of which the capacity is known or not."""
+    """Return which offsets are not in the destination, of which the capacity is known or not."""
     below = target < 0
     outside: Mask = below if capacity is None else np.logical_or(below, target >= capacity)
     return outside
@@ -172,7 +172,7 @@ class _Diagnosis:
         return known
 
     def _unmatched(self) -> tuple[Mask, Mask]:
-        """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
+        """Return which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
         want, have = _additions(self.want), _additions(self.have)
         if self.again:
             return ~np.isin(have, want), ~np.isin(want, have)
@@ -233,7 +233,7 @@ class _Diagnosis:
 
 
 def _beyond(these: Words, those: Words) -> Mask:
-    """Which of these are more than those has of the same: the last ones of each kind, in order."""
+    """Return which of these are more than those has of the same: the last ones of each kind, in order."""
     kinds, counts = np.unique(those, return_counts=True)
     order = np.argsort(these, kind="stable")
     ordered = these[order]

@@ -1,4 +1,4 @@
-"""What is known of one atomic at one checkpoint: the same additions as intended, others (with a witness), or
+"""Find what is known of one atomic at one checkpoint: the same additions as intended, others (with a witness), or
 undecided (and why).
 """
 

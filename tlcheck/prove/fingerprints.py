@@ -18,7 +18,7 @@ Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 
 
 class UndecidedError(Exception):
-    """Why equality could not be decided this way."""
+    """The reason why equality could not be decided this way."""
 
     def __init__(self, text: str, kind: ReasonKind = OTHER_FORM) -> None:
         super().__init__(text)
@@ -120,7 +120,7 @@ def _alike(gates: Sequence[_Gate], classes: Sequence[Mapping[int, int]]) -> dict
 
 
 def _passed(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Mask:
-    """Which points pass the gate, for each class (the first dimension): where its two parts sum up to 0 or more."""
+    """Return which points pass the gate, for each class (the first dimension): where its parts sum up to 0 or more."""
     outer = np.array([max(each[gate.number], -gate.greatest - 1) for each in classes], dtype=np.int64)
     passed: Mask = np.greater_equal(gate.values, -outer.reshape(-1, *[1] * rank))
     return passed

@@ -160,7 +160,7 @@ def known_space(algebra: Algebra, uids: frozenset[int]) -> list[Dimension] | Non
 
 
 def runs(algebra: Algebra, evaluate: Evaluator, loops: Loops) -> Values:
-    """Which outer points lie within the loops."""
+    """Return which outer points lie within the loops."""
     active: Values = 1
     for uid, (start, extent) in loops.items():
         position = evaluate(add(algebra.variable(uid), start, -1))

@@ -108,7 +108,7 @@ def _differs_by_content(
     actual: Sequence[Footprint],
     point: Mapping[int, int],
 ) -> FootprintDifference | None:
-    """What is wrong in one instance with another content of memory, with which the source is in bounds."""
+    """Return what is wrong in one instance with another content of memory, with which the source is in bounds."""
     capacity = _capacity(algebra, c.memory.declared.get(c.match.source[0].target.root))
     for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
         with holding(algebra, salt, numbers):
@@ -154,7 +154,7 @@ def _reads_in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Map
 
 
 def _running(evaluate: Evaluator, footprint: Footprint) -> Mask:
-    """Which lanes run, and write within their destination."""
+    """Return which lanes run, and write within their destination."""
     runs: Mask = np.ones((), dtype=np.bool_)
     for poly in (*footprint.conditions, *footprint.inside):
         runs = np.logical_and(runs, np.greater_equal(evaluate(poly), 0))

@@ -25,7 +25,7 @@ class KnownSums:
         self._tables: dict[int, FragmentTable] = {}  # kept, so that an id means one of them
 
     def of(self, algebra: Algebra, parts: Sequence[Part], classes: Classes) -> list[Sum]:
-        """What `fingerprints` says. Raises UndecidedError as it does."""
+        """Return what `fingerprints` says. Raises UndecidedError as it does."""
         keys = _Keys(algebra, self._atoms, self._tables)
         each = [self._of_part(algebra, part, classes, keys) for part in parts]
         return [_all(sums) for sums in zip(*each, strict=True)] if each else fingerprints(algebra, parts, classes)

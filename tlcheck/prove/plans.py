@@ -341,8 +341,8 @@ def shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
 
 
 def content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
-    """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author
-    sees to that.
+    """Return how many distinct values memory may hold so that every index read from it is in bounds: the kernel's
+    author sees to that.
     """
     reads = {n for n, a in enumerate(algebra.atoms) if a.kind == "load"}
     open_ = [(f, p) for f in intended for p in (*f.inside, *f.reads) if any(n in reads for m in p for n in m)]

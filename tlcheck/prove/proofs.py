@@ -1,5 +1,5 @@
-"""What the own algebra cannot show, asked of upstream TVM's analyzer: never of the TVM that comes with the compiler
-under test.
+"""Describe what the own algebra cannot show, asked of upstream TVM's analyzer: never of the TVM that comes with the
+compiler under test.
 
 Its "no" means "not proved", never "refuted". The import costs a second or more, so it happens with the first question.
 """

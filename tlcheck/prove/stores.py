@@ -1,4 +1,4 @@
-"""What a load finds: the stores to memory in one function, and when it is written again."""
+"""Find what a load finds: the stores to memory in one function, and when it is written again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tlcheck.snapshot.walk import substitute
 
 
 class UnreadableError(Exception):
-    """Why a value or an address cannot be read; the message is the verdict's reason."""
+    """The reason why a value or an address cannot be read; the message is the verdict's reason."""
 
     @property
     def reason(self) -> Reason:
@@ -33,7 +33,7 @@ class Stores:
         self._writes: dict[str, list[Placed]] | None = None
 
     def last(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed, tuple[Expr, ...]]:
-        """What was last stored, before `placed`, where `load` reads, and the conditions under which that is so:
+        """Return what was last stored, before `placed`, where `load` reads, and the conditions under which that is so:
         registers that a pass invented have one store in reach.
         """
         for store in reversed([s for s in self._stores_to(root) if s.order < placed.order]):
@@ -43,7 +43,7 @@ class Stores:
         raise UnreadableError(f"its value comes from {root}, which nothing stores to before")
 
     def _by(self, store: Placed, root: str, load: Expr, placed: Placed) -> tuple[Expr, tuple[Expr, ...]] | None:
-        """What a store puts where `load` reads, and under which conditions; None if it is to another element."""
+        """Return what a store puts where `load` reads, and under which conditions; None if it is to another element."""
         stmt = store.stmt
         assert isinstance(stmt, Store)
         shared = {id(a.var) for a in placed.scope.axes}

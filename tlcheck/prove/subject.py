@@ -62,11 +62,11 @@ class PreparedSnapshot:
         return self.found[self.reference].unread if self.reference in self.found else ()
 
     def instruction(self, site: Site) -> Instruction:
-        """What the device makes of a site."""
+        """Return what the device makes of a site."""
         return instruction(site, _scope_of(site.target, self.memory), device_of(self.snapshot))
 
     def plain_instruction(self, atomic: PlainAtomic) -> Instruction:
-        """What the device makes of an atomic load or store."""
+        """Return what the device makes of an atomic load or store."""
         scope = "" if atomic.target is None else _scope_of(atomic.target, self.memory)
         return plain_instruction(atomic, scope, device_of(self.snapshot))
 
@@ -133,8 +133,8 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
 
 
 def _not_source(found: Mapping[str, FoundAtomics]) -> str:
-    """Why the atomics are not read at `source`; empty where all those of `intent` can be read there: then the passes
-    before LayoutInference are judged too.
+    """Return why the atomics are not read at `source`; empty where all those of `intent` can be read there: then the
+    passes before LayoutInference are judged too.
     """
     source, intent = (found.get(name) for name in _REFERENCES)
     if source is None or intent is None:
@@ -150,7 +150,7 @@ def _what(site: Site) -> tuple[str, str]:
 
 
 def device_of(snapshot: Snapshot) -> Device:
-    """What a snapshot was lowered for, and by which release."""
+    """Return what a snapshot was lowered for, and by which release."""
     return Device(TARGETS.get(snapshot.target), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
 
 
@@ -196,7 +196,7 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
 
 
 def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
-    """Why the CUDA that is made of a program may compute something else; empty where nothing says so."""
+    """Return why the CUDA that is made of a program may compute something else; empty where nothing says so."""
     if shows_promotion(program.function):
         return _PROMOTED
     if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
@@ -221,7 +221,9 @@ def _evidence(comparison: Comparison) -> Evidence:
 
 
 def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:
-    """What else reaches the destination here and not in the source: calls that take its address, and plain stores."""
+    """Return what else reaches the destination here and not in the source: calls that take its address, and plain
+    stores.
+    """
     root = compared.match.source[0].target.root
     calls = tuple(sorted(_calls_on(program, root) - _calls_on(intent, root)))
     stored = _stores_to(program, root) > _stores_to(intent, root)

@@ -1,4 +1,4 @@
-"""When what an atomic depends on is read: before or after something has written that memory again.
+"""Find when what an atomic depends on is read: before or after something has written that memory again.
 
 A comparison takes memory as one instance: a condition that is evaluated twice holds twice. That is so unless what it
 reads is written between its evaluation and the atomic, or what a variable holds before the variable is used. Then both

@@ -1,4 +1,4 @@
-"""What an atomic adds: the form of its value and the element that each load in it reads.
+"""Find what an atomic adds: the form of its value and the element that each load in it reads.
 
 Casts that keep every value do not count as form, and neither does the order of the operands of + and *: passes move
 them. Casts that lose something do, the one to the destination's type among them, written or not, and so does the type

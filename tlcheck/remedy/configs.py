@@ -1,4 +1,6 @@
-"""Which of the pass configurations that a kernel sets makes the difference: each of them the other way round, alone."""
+"""Find which of the pass configurations that a kernel sets makes the difference: each of them the other way round,
+alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the issue for TileLang says of a kernel: a script, an element that is wrong, a workaround, CUDA side by side."""
+"""Describe what the issue for TileLang says of a kernel: a script, an element that is wrong, a workaround, CUDA side by
+side.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class ShownElement:
 
 @dataclass(frozen=True)
 class CudaChange:
-    """How the CUDA source of a kernel that is right differs. what: `TileLang 0.1.11`, or another change that mends it.
+    """A record of how the CUDA source of a kernel that is right differs. what: `TileLang 0.1.11`, or another change
+    that mends it.
 
     hunks: lines of a diff, for each place.
     """

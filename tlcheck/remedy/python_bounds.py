@@ -1,4 +1,4 @@
-"""Which buffers a kernel's indices leave, as its Python source shows it.
+"""Find which buffers a kernel's indices leave, as its Python source shows it.
 
 TileLang reads 0 beyond the end of a tensor, and drops what is stored there. A smaller kernel whose shapes shrink below
 its indices shows a finding all the same, and a reader takes it for the author's mistake.

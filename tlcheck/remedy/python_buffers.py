@@ -1,4 +1,4 @@
-"""Which buffers of a kernel are set and read, as its Python source shows it.
+"""Find which buffers of a kernel are set and read, as its Python source shows it.
 
 A smaller kernel may show a finding although it reads what nothing sets, or sets what nothing reads. Nobody would write
 such a kernel, and another compiler may drop all of it.
@@ -64,7 +64,7 @@ def without_dangling(tree: ast.Module, allowed: set[str]) -> None:
 
 
 def _settled(uses: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What a statement reads, and what it sets without having read it: `a[0] = a[0]` sets nothing."""
+    """Return what a statement reads, and what it sets without having read it: `a[0] = a[0]` sets nothing."""
     read = {name for name, how in uses if how == "r"}
     return [(name, how) for name, how in uses if how != "w" or name not in read]
 

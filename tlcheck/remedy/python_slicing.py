@@ -14,7 +14,7 @@ _HEADS = {ast.For: "iter", ast.If: "test", ast.While: "test"}
 
 @dataclass(frozen=True)
 class _Dependence:
-    """What one statement sets, and what that depends on: what it reads, and what decides whether it runs."""
+    """A record of what one statement sets, and what that depends on: what it reads, and what its run depends on."""
 
     sets: frozenset[str]
     reads: frozenset[str]
@@ -67,7 +67,7 @@ def _needed(found: Sequence[_Dependence], names: set[str]) -> set[str]:
 
 
 def _dependences(tree: ast.Module) -> Iterator[_Dependence]:
-    """What each statement of the kernels that is no macro sets and reads."""
+    """Yield what each statement of the kernels that is no macro sets and reads."""
     macros = {f.name: _modes(f) for f in kernels(tree) if _is_macro(f)}
     for function in kernels(tree):
         if _is_macro(function):
@@ -85,7 +85,7 @@ def _dependences(tree: ast.Module) -> Iterator[_Dependence]:
 
 
 def _modes(macro: ast.FunctionDef) -> dict[str, str]:
-    """What a macro does with each parameter: `r`, `w`, or `?` for both."""
+    """Return what a macro does with each parameter: `r`, `w`, or `?` for both."""
     found: dict[str, set[str]] = {a.arg: set() for a in macro.args.args}
     for stmt in nodes(macro, ast.stmt):
         for name, how in uses_of(stmt):

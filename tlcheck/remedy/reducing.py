@@ -31,7 +31,7 @@ _RELEASES = 20  # on either side, up to one that is right: a smaller kernel has 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """Where a kernel is written. function: that makes it; args: of it, as Python source."""
+    """A record of where a kernel is written. function: that makes it; args: of it, as Python source."""
 
     file: Path
     function: str
@@ -72,7 +72,8 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Reducer:
-    """How kernels are reduced. folder: of files. seconds: of wall-clock time for trials; 0 leaves a kernel as it is.
+    """The way in which kernels are reduced. folder: of files. seconds: of wall-clock time for trials; 0 leaves a kernel
+    as it is.
 
     stopped: whether the user has ended it. thorough: whether the small kernel is tried with releases on both sides, up
     to one on each that has it right; else up to the first one.

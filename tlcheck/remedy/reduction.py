@@ -40,7 +40,8 @@ _COARSE = ("defaults", "names", "statements", "loops and conditions")
 
 @dataclass
 class KernelReduction:
-    """How far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one first.
+    """A record of how far a kernel is reduced. best: the smallest text until now. steps: those before it, the first one
+    first.
 
     seconds: of wall-clock time, from `begin` on. pass_name: to blame for the finding, empty where that is not known.
     buffers: that the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers of the
@@ -151,7 +152,7 @@ class KernelReduction:
         self._go_back(same)
 
     def _slices(self, text: str) -> Iterator[str]:
-        """What the buffers of the finding depend on, alone."""
+        """Yield what the buffers of the finding depend on, alone."""
         for names in slices(ast.parse(text), self.buffers):
             tree = ast.parse(text)
             edits.drop_names(tree, names)

@@ -87,7 +87,7 @@ def name_of(guilty: Guilty) -> str:
 
 @dataclass(frozen=True)
 class Trials:
-    """What is tried of each text. name: of the kernel in it. toolchains: the wrong release, then one that is right.
+    """The trials of each text. name: of the kernel in it. toolchains: the wrong release, then one that is right.
 
     request: how it is executed. job: what all jobs have in common. seconds: that the kernel itself took to lower.
     cluster: where it is tried, if not on this machine. warm: processes to be used.

@@ -62,7 +62,8 @@ class WrongKernel:
 
     @property
     def unmendable(self) -> frozenset[_Doubt]:
-        """What no change needs to settle: undecided for a reason that it may not touch, or wrong in the kernel itself.
+        """Return what no change needs to settle: undecided for a reason that it may not touch, or wrong in the kernel
+        itself.
 
         What is undecided for another reason with a change is news: an output may be so because of what was wrong.
         """
@@ -71,7 +72,7 @@ class WrongKernel:
 
 @dataclass
 class Workarounds:
-    """What was tried of a kernel until now. interrupted: whether the user ended it."""
+    """A record of what was tried of a kernel until now. interrupted: whether the user ended it."""
 
     kernel: WrongKernel
     trials: list[Attempt] = field(default_factory=list)
@@ -84,7 +85,7 @@ class Workarounds:
 
 @dataclass(frozen=True)
 class WorkaroundSearch:
-    """How workarounds are searched. everything: all changes of each kind, not only up to the first that mends.
+    """A search for workarounds. everything: all changes of each kind, not only up to the first that mends.
 
     policy: how kernels are executed. folder: of files. stoppable: takes what ends the work where the user ends the
     command; stopped: whether they did.
@@ -150,7 +151,7 @@ class WorkaroundSearch:
         trials: dict[KernelChange, Attempt] = {}
 
         def lowered_otherwise(found: Iterator[Lowered]) -> Iterator[Lowered]:
-            """What is worth judging."""
+            """Yield what is worth judging."""
             for one in found:
                 change = by_place[one.run.position[0]]
                 if one.is_interrupted:

@@ -1,1 +1,1 @@
-"""What `tlcheck check` found, for people and for programs: one module for each format."""
+"""Report what `tlcheck check` found, for people and for programs: one module for each format."""

@@ -34,7 +34,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename=_NAMES):
 
 @dataclass(frozen=True)
 class FailureReport:
-    """Why a kernel was not lowered or checked."""
+    """The reason why a kernel was not lowered or checked."""
 
     phase: str
     message: str
@@ -42,7 +42,7 @@ class FailureReport:
 
 @dataclass(frozen=True)
 class PointReport:
-    """How a kernel fared `at` a release, or after a pass, which is named with its number.
+    """A record of how a kernel fared `at` a release, or after a pass, which is named with its number.
 
     state: `right`, `wrong`, `undecided`, `fails` or `absent`. findings: where it is wrong. failure: null where it has
     none. as_written: how the kernel before the first pass compares with the case's reference, null where it was not.
@@ -123,7 +123,7 @@ class ComparedReport(msgspec.Struct, frozen=True, rename=_NAMES):
 
 @dataclass(frozen=True)
 class BisectReport:
-    """What `tlcheck bisect` found.
+    """Report of `tlcheck bisect --format json`.
 
     schema: of this form. tlcheck: its version. exit_code: of the command. rows: of releases, or of the passes or pass
     configurations of one. compared: where two compilers are compared pass by pass. remarks: on scripts.

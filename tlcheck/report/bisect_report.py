@@ -1,4 +1,4 @@
-"""What bisecting found, for people."""
+"""Report what bisecting found, for people."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW, _LONGEST = 6, 160  # lines of a difference that are shown, and characters 
 
 @dataclass(frozen=True)
 class Bisected:
-    """What bisecting found: of releases, of pass configurations, of the passes of one compiler, or of two.
+    """A record of what bisecting found: of releases, of pass configurations, of the passes of one compiler, or of two.
 
     results: of what was lowered for releases, else of what could not be lowered. remarks: on scripts.
     """
@@ -127,7 +127,7 @@ def _unexecuted(row: BisectRow) -> Iterator[Text]:
 
 
 def _as_written(row: BisectRow) -> Iterator[Text]:
-    """What the kernel as written is, where that was compared with the reference: each answer with its releases."""
+    """Yield what the kernel as written is, where that was compared with the reference: each answer with releases."""
     points = [(point, point.source_answer) for point in row.points if point.source_answer is not None]
     if not points:
         return

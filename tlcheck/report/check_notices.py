@@ -1,4 +1,4 @@
-"""What `tlcheck check` found as notices, for the formats that all commands share: in the words of the terminal."""
+"""Report what `tlcheck check` found as notices, for the formats that all commands share: in the terminal's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found by rule and by reason, with the number of kernels: for runs with many."""
+"""Report what was found by rule and by reason, with the number of kernels: for runs with many."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _verbose(kernel: CheckedKernel, problem: Problem, width: int) -> Iterator[Te
 
 
 def _failure(result: Result) -> Iterator[Text]:
-    """Why a kernel was not checked, at the line where it was raised."""
+    """Yield why a kernel was not checked, at the line where it was raised."""
     failure, run = result.failure, result.run
     assert failure is not None
     line = line_of(run, failure)
@@ -161,7 +161,7 @@ def _unreferenced(results: Sequence[Result]) -> Iterator[Text]:
 
 
 def _claims(result: Result) -> Iterator[Text]:
-    """What is counted and clean, for `-v`."""
+    """Yield what is counted and clean, for `-v`."""
     name = " ".join(part for part in (result.saved or result.run.case, result.run.target) if part)
     if result.claims:
         yield Text(f"    {name}: {counts_in_words([result])}", style="dim")

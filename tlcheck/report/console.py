@@ -1,4 +1,4 @@
-"""What reports are printed on: a terminal as wide as it is, or a file or pipe, where nothing wraps them."""
+"""Define what reports are printed on: a terminal as wide as it is, or a file or pipe, where nothing wraps them."""
 
 from __future__ import annotations
 

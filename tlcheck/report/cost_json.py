@@ -30,7 +30,7 @@ class CostRun:
 
 @dataclass(frozen=True)
 class CostReport:
-    """What `tlcheck cost` counted. schema: of this form. tlcheck: its version. exit_code: of the command.
+    """Report of `tlcheck cost --format json`. schema: of this form. tlcheck: its version. exit_code: of the command.
 
     failures: what was not counted, and why.
     """

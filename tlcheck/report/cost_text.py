@@ -37,7 +37,7 @@ def write(console: Console, costed: Costed, *, everything: bool) -> None:
 
 
 def scope_in_words(cost: KernelCost) -> str:
-    """Which blocks were counted, and what for."""
+    """Return which blocks were counted, and what for."""
     if cost.blocks == cost.of:
         return f"all {cost.of} blocks counted" if cost.of > 1 else "its one block counted"
     unlike = cost.of - cost.like
@@ -46,7 +46,7 @@ def scope_in_words(cost: KernelCost) -> str:
 
 
 def unlaunchable(cost: KernelCost, target: Target) -> str:
-    """Why the kernel cannot be launched; empty where it can."""
+    """Return why the kernel cannot be launched; empty where it can."""
     if cost.resident:
         return ""
     return (
@@ -117,7 +117,7 @@ def _table(sites: tuple[SiteCost, ...]) -> Table:
 
 
 def counts_in_words(site: SiteCost) -> str:
-    """What one request takes: `32 of 4 wavefronts`."""
+    """Return what one request takes: `32 of 4 wavefronts`."""
     if site.space == "global":
         return f"{site.sectors_per_request:.4g} sectors"
     if site.wavefronts:

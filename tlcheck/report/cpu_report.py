@@ -21,7 +21,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class BlocksReport:
-    """How many blocks were executed, of how many there are."""
+    """A record of how many blocks were executed, of how many there are."""
 
     executed: int
     of: int

@@ -90,7 +90,7 @@ def _finding(found: DeviceFinding) -> Iterator[Text]:
 
 
 def _static(result: DeviceResult) -> Iterator[Text]:
-    """What is refuted in the same code: the explanation, or that there is none."""
+    """Yield what is refuted in the same code: the explanation, or that there is none."""
     if not result.refuted:
         yield _indented("check", result.unrefuted, "dim")
     for claim in result.refuted:

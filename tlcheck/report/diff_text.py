@@ -33,7 +33,7 @@ _SYNTAX = (
 
 @dataclass(frozen=True)
 class DiffForm:
-    """How differences are shown. markdown: for a comment. stat: in words alone, without the text."""
+    """The way in which differences are shown. markdown: for a comment. stat: in words alone, without the text."""
 
     markdown: bool = False
     stat: bool = False
@@ -49,13 +49,13 @@ def write_groups(
 
 
 def group_words(group: GoldenGroup) -> Iterator[Text]:
-    """Of which kernels, and what differs."""
+    """Yield the kernels of a group, and what differs."""
     yield Text.assemble((", ".join(_named(group.names)), "bold"), f"  {_kind(group.comparison)}")
     yield from words(group.comparison)
 
 
 def group_parts(group: GoldenGroup, width: int, limit: int | None = None) -> Iterator[RenderableType]:
-    """What to print of one group."""
+    """Yield what to print of one group."""
     yield from group_words(group)
     for checkpoint, text in group.comparison.texts.items():
         yield from text_parts(checkpoint, text, width, limit)

@@ -11,7 +11,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """What is installed, what works, and what to do about the rest.
+    """Report of `tlcheck doctor --format json`.
 
     schema: of this form. tlcheck: its version. items: cheap ones first.
     """

@@ -1,4 +1,4 @@
-"""What `-v` says of a finding besides: the TIR, how the value came about, what was executed."""
+"""Report what `-v` says of a finding besides: the TIR, how the value came about, what was executed."""
 
 from __future__ import annotations
 

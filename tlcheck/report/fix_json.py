@@ -44,7 +44,7 @@ class FixedKernel:
 
 @dataclass(frozen=True)
 class FixReport:
-    """What `tlcheck fix` tried. schema: of this form. tlcheck: its version. exit_code: of the command.
+    """Report of `tlcheck fix --format json`. schema: of this form. tlcheck: its version. exit_code: of the command.
 
     checked: kernels in all.
     """

@@ -1,4 +1,4 @@
-"""What `tlcheck fix` found, for people: each change that mends a kernel, what it costs, and the line to paste."""
+"""Report what `tlcheck fix` found, for people: each change that mends a kernel, what it costs, and a line to paste."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _name(result: Result) -> str:
 
 
 def _why_not(result: Result) -> str:
-    """Why nothing was tried."""
+    """Return why nothing was tried."""
     if result.failure is not None:
         return f"not checked: {result.failure.phase}: {result.failure.message}"
     if any(claim.kind == "source" and claim.finding is not None for claim in result.claims):

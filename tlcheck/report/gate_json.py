@@ -24,7 +24,7 @@ _NAMES = {"klass": "class", "old": "from", "new": "to", "compiled": "nvcc"}
 
 
 class DeviceReport(msgspec.Struct, frozen=True):
-    """What a GPU shows of one kernel. status: `passed`, `failed` or `not run`, with its reason.
+    """A record of what a GPU shows of one kernel. status: `passed`, `failed` or `not run`, with its reason.
 
     inputs: how many sets. error: the largest relative one; null where it is no number. source: whether what ran is what
     was checked: `same`, `different` (with the first lines of the difference) or `unknown`.

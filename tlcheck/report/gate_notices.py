@@ -15,7 +15,7 @@ _WARNINGS = ("wrong", "hazard", "weaker", "broken", "sync-risk", "slower-risk")
 
 
 def document_of(gate: Gate) -> Document:
-    """What is fixed or the same is no notice."""
+    """Leave out what is fixed or the same."""
     kinds = {klass: words for klass, words in CLASSES.items() if klass not in _SILENT}
     subjects = tuple(_subject(gate, compared) for compared in gate.comparisons)
     incomplete = gate.exit_code == NOT_CHECKED

@@ -64,7 +64,7 @@ def _first_line(text: str) -> str:
 
 
 def summary_of(states: Sequence[State]) -> str:
-    """How many there are of each kind, in one line."""
+    """Return how many there are of each kind, in one line."""
     words = {SAME: "as approved"}
     counted = [(sum(1 for s in states if s.kind == kind and not s.expected), kind) for kind in _KINDS]
     parts = [f"{number} {words.get(kind, kind)}" for number, kind in counted if number]

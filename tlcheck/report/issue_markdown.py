@@ -80,7 +80,7 @@ def _title(issue: Issue, finding: Finding) -> str:
 
 
 def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
-    """What happens first, what comes of it, and the pass."""
+    """Yield what happens first, what comes of it, and the pass."""
     lines = issue.text.splitlines()
     if finding.origin is not None:
         yield _sentence(quoted(finding.origin.words, lines))
@@ -97,12 +97,12 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
 
 
 def _note(finding: Finding) -> str:
-    """What else there is to say of the pass."""
+    """Return what else there is to say of the pass."""
     return finding.history.note if finding.history is not None else ""
 
 
 def _releases(issue: Issue) -> str:
-    """Where it is wrong and right, as far as that was tried."""
+    """Return where it is wrong and right, as far as that was tried."""
     finding, release = issue.claim.finding, issue.reduced.result.run.release
     history = finding.history if finding is not None and finding.history is not None else FindingHistory(())
     parts = [f"wrong in {_listed(sorted({release, *history.wrong_in}, key=Release.of))}"]
@@ -136,7 +136,7 @@ def _what_it_prints(issue: Issue) -> str:
 
 
 def _cuda(issue: Issue, room: int) -> Iterator[str]:
-    """What differs, as many places as fit; long lines are cut."""
+    """Yield what differs, as many places as fit; long lines are cut."""
     shown: list[str] = []
     hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
     for hunk in hunks:

@@ -35,7 +35,7 @@ def _head(document: Document) -> str:
 
 
 def _table(told: list[Told]) -> str:
-    """How many kernels each kind of notice is about."""
+    """Return how many kernels each kind of notice is about."""
     numbers: Counter[tuple[str, str]] = Counter()
     for t in told:
         mark = ":heavy_check_mark: accepted" if t.first.accepted else _MARKS[t.first.level]
@@ -62,7 +62,7 @@ def _section(told: Told) -> str:
 
 
 def _evidence(document: Document) -> Iterator[str]:
-    """What a device shows of every case for every target."""
+    """Yield what a device shows of every case for every target."""
     found: dict[str, list[str]] = {}
     for subject in document.subjects:
         if subject.evidence:

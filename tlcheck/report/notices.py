@@ -1,4 +1,6 @@
-"""What the formats for machines and reviewers have in common: notices at source lines, whatever command found them."""
+"""Define what the formats for machines and reviewers have in common: notices at source lines, whatever command found
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where reports go: one to standard output or a file, several into a folder."""
+"""Choose where reports go: one to standard output or a file, several into a folder."""
 
 from __future__ import annotations
 

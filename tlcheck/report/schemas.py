@@ -63,7 +63,7 @@ def index() -> str:
     """Return a page that names each schema."""
     rows = (f"| [`{name}.json`]({name}.json) | {_summary(report)} |\n" for name, report in REPORTS.items())
     return (
-        "# JSON Schemas\n\nWhat `--format json` writes, field by field. Made by `make docs`.\n\n"
+        "# JSON Schemas\n\nThe fields of what `--format json` writes. Made by `make docs`.\n\n"
         f"| schema | content |\n|---|---|\n{''.join(rows)}"
     )
 

@@ -57,7 +57,7 @@ class TracedRun:
 
 @dataclass(frozen=True)
 class TraceReport:
-    """What `tlcheck trace` found. schema: of this form. tlcheck: its version. exit_code: of the command."""
+    """Report of `tlcheck trace --format json`. schema: of this form. tlcheck: its version. exit_code: its own."""
 
     schema: int
     tlcheck: str

@@ -1,4 +1,4 @@
-"""Where an element comes from, as written and as lowered side by side; for people and for programs."""
+"""Find where an element comes from, as written and as lowered side by side; for people and for programs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write(console: Console, shown_run: Shown) -> None:
 
 
 def _shared(traced: Traced) -> str:
-    """What the blocks that add to the element leave together, and which of them is shown."""
+    """Return what the blocks that add to the element leave together, and which of them is shown."""
     block, *others = [traced.block, *(b for b in traced.sharing if b != traced.block)]
     source, lowered = traced.sums
     together = source if equal(source, lowered) else f"{source} as written, {lowered} as lowered"

@@ -51,7 +51,7 @@ Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not
 
 @dataclass(frozen=True)
 class Blame:
-    """What is said of one case. source: against the reference; lowered: against the source.
+    """A record of what is said of one case. source: against the reference; lowered: against the source.
 
     reasons: why either is undecided or not run, or where it races. findings: the author's, also races. refuted:
     TileLang's claims, those of proofs first. blocks: executed, and of the grid.
@@ -198,7 +198,7 @@ class _OneCase:
         return _raced(self._compared(blame, executed) if done.content["reference"] else blame, executed.values())
 
     def _blame(self, executed: Sequence[_Executed]) -> Blame:
-        """What the executions say without a reference."""
+        """Return what the executions say without a reference."""
         claims = [claim for done in executed for claim in done.claims]
         stopped = next((done.stopped for done in executed if done.stopped), "")
         lowered, reason = _judged([*self._proved, *claims]) if not self._alone else ("not asked", "")
@@ -255,7 +255,7 @@ class _OneCase:
         return done
 
     def _incomparable(self, sizes: Mapping[str, int]) -> str:
-        """Why no output can be compared in the blocks that are asked for: each is a sum over blocks, or may be.
+        """Return why no output can be compared in the blocks that are asked for: each is a sum over blocks, or may be.
 
         Raises NotModelled for a grid whose sizes are not known.
         """
@@ -329,7 +329,7 @@ def _who(race: OwnRace) -> str:
 
 
 def _judged(claims: Sequence[Claim]) -> tuple[Answer, str]:
-    """What the claims of proofs and executions come to, and why it is undecided."""
+    """Return what the claims of proofs and executions come to, and why it is undecided."""
     if any(claim.blames_compiler for claim in claims):
         return "differs", ""
     undecided = [one.reason for claim in claims for one in (claim, *claim.also) if one.verdict == UNDECIDED]

@@ -1,4 +1,4 @@
-"""Where and when a run took place: driver, clocks, commit, date."""
+"""Find where and when a run took place: driver, clocks, commit, date."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ _QUERIES = ("driver_version", "pstate", "clocks.sm", "clocks.mem", "clocks.max.s
 
 
 def clocks() -> Mapping[str, str]:
-    """What nvidia-smi says now; empty without it."""
+    """Return what nvidia-smi says now; empty without it."""
     command = ["nvidia-smi", f"--query-gpu={','.join(_QUERIES)}", "--format=csv,noheader", "--id=0"]
     values = _output(command).split(", ")
     return dict(zip(_QUERIES, values, strict=True)) if len(values) == len(_QUERIES) else {}
 
 
 def commit(folder: Path) -> str:
-    """What CI says in GIT_COMMIT; else the commit of the repository around `folder`, with a `+` if it has changes."""
+    """Return what CI says in GIT_COMMIT; else the commit of the repository around `folder`, with a `+` if it has
+    changes.
+    """
     if given := os.environ.get("GIT_COMMIT", ""):
         return given
     found = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
@@ -31,7 +33,7 @@ def now() -> str:
 
 
 def _output(command: Sequence[str]) -> str:
-    """What a command prints; empty if it fails or is not there."""
+    """Return what a command prints; empty if it fails or is not there."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired):

@@ -41,7 +41,7 @@ class Examination:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none.
+    """The choice of what to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none.
 
     execute: how to execute what fails there on the CPU, None for not at all.
     """
@@ -134,7 +134,7 @@ def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher
 
 
 def _prepared(request: RunRequest, checks: Checks, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
-    """What can be run, and why the rest cannot: a snapshot for another device is not even judged."""
+    """Yield what can be run, and why the rest cannot: a snapshot for another device is not even judged."""
     for done in saved(request.selections):
         snapshot = read_snapshot(request.selections[done.run.position[0]].path)
         if snapshot.target in arch:

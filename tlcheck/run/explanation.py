@@ -1,4 +1,4 @@
-"""Why a kernel fails on the device: what proofs do not refute is executed on the CPU, as `tlcheck check` does it."""
+"""Say why a kernel fails on the device: what proofs do not refute is executed on the CPU, as by `tlcheck check`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def explained(
 
 
 def _lowered(failed: Sequence[DeviceResult], selections: Sequence[Selection], session: Session) -> Iterator[Lowered]:
-    """What failed, lowered once more: now with the case's own inputs."""
+    """Yield what failed, lowered once more: now with the case's own inputs."""
     wanted: dict[int, set[tuple[str, str]]] = {}
     for result in failed:
         wanted.setdefault(result.run.position[0], set()).add((result.run.name, result.run.target))

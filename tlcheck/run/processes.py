@@ -158,7 +158,7 @@ def _environment(toolchain: Toolchain, scratch: str) -> dict[str, str]:
 
 
 def _done(task: Task, code: int, output: str) -> EndedProcess:
-    """What a process left, after it ended with this code."""
+    """Return what a process left, after it ended with this code."""
     try:
         content = json.loads(Path(task.output).read_text())
     except (OSError, ValueError):
@@ -182,6 +182,6 @@ def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> 
 
 
 def fault(failure: Failure) -> str:
-    """What the device did, in its own name; empty where it is not the device that failed."""
+    """Return what the device did, in its own name; empty where it is not the device that failed."""
     said = _ADVICE.sub("", f"{failure.message}\n{failure.detail}")
     return next((name for name, pattern in _FAULTS.items() if pattern.search(said)), "")

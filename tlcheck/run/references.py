@@ -51,7 +51,8 @@ _CODE = "algebra case.py execute program run signatures snapshot targets worker"
 
 @dataclass(frozen=True)
 class ReferenceAnswer:
-    """What the reference says of a source. answer: `agrees`, `differs` or `undecided`; why: it is undecided.
+    """A record of what the reference says of a source. answer: `agrees`, `differs` or `undecided`; why: it is
+    undecided.
 
     finding: the first difference. blocks: executed, and of the grid.
     """
@@ -70,7 +71,7 @@ class ReferenceAnswer:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptAnswer:
     """An answer, and what the processes read that gave it."""
 
     read: tuple[Dependencies, ...]
@@ -79,7 +80,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class ReferenceCheck:
-    """How sources are compared. request: the blocks that are executed, and the budget. folder: of files."""
+    """The way in which sources are compared. request: blocks that are executed, and the budget. folder: of files."""
 
     settings: Settings
     policy: Policy
@@ -122,7 +123,7 @@ class ReferenceCheck:
         )
         key = key_of(code_of(*_CODE), lowered.hash, repr(self.request), *said)
         content = self.cache.get("references", key)
-        kept = () if content is None else msgspec.json.decode(content, type=tuple[_Kept, ...])
+        kept = () if content is None else msgspec.json.decode(content, type=tuple[_KeptAnswer, ...])
         for one in kept:
             if all(present.has(read) for read in one.read):
                 return one.answer
@@ -133,7 +134,7 @@ class ReferenceCheck:
         if read and (
             answer.answer == "undecided" or len(read) == len(process.read)
         ):  # a task that is killed tells none
-            self.cache.put("references", key, msgspec.json.encode((_Kept(read, answer), *kept)[:_STATES]))
+            self.cache.put("references", key, msgspec.json.encode((_KeptAnswer(read, answer), *kept)[:_STATES]))
         return answer
 
     def _made(self, lowered: Lowered, snapshot: Snapshot, process: CopiedProcess) -> ReferenceAnswer:

@@ -1,4 +1,4 @@
-"""What a run on the device showed, as plain data for the reports and the gate."""
+"""Define what a run on the device showed, as plain data for the reports and the gate."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DeviceResult:
 
     @property
     def inputs(self) -> int:
-        """How many sets of inputs were tried."""
+        """Return how many sets of inputs were tried."""
         return len(self.trials)
 
     @property
@@ -115,7 +115,7 @@ def _unrefuted(claims: Sequence[Claim]) -> str:
 
 
 def excuse(refuted: Sequence[Claim]) -> str:
-    """Why a failure is no surprise: everything that is refuted is expected or accepted."""
+    """Return why a failure is no surprise: everything that is refuted is expected or accepted."""
     excuses = [claim.excuse for claim in refuted]
     if not excuses or None in excuses:
         return ""
@@ -135,7 +135,7 @@ def findings_of(trials: Sequence[Mapping[str, Any]]) -> Iterable[DeviceFinding]:
 
 
 def finding_of(failure: Failure, fault: str) -> DeviceFinding | None:
-    """What a process that failed shows about the kernel; None where it never came to run it."""
+    """Return what a process that failed shows about the kernel; None where it never came to run it."""
     if failure.phase in _BUILD_PHASES or failure.kind == "usage":
         return None
     where = f" while it was at {failure.phase}"

@@ -24,7 +24,7 @@ _GLOBAL = re.compile(r"__global__\s+void\s+(?:__\w+__\s*\([^)]*\)\s*)*(\w+)\s*\(
 
 @dataclass(frozen=True)
 class Sanitized:
-    """What a tool found: `errors` as it counts them, the first messages with the kernel that each names."""
+    """A record of what a tool found: `errors` as it counts them, the first messages with the kernel that each names."""
 
     tool: str
     errors: int
@@ -41,7 +41,7 @@ def command(tool: str, log: Path, kernels: Sequence[str]) -> list[str]:
 
 
 def executable() -> str | None:
-    """Where compute-sanitizer is."""
+    """Return where compute-sanitizer is."""
     folders = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     places = [f"{folder}/bin" for folder in folders if folder] + [f"{f}/compute-sanitizer" for f in folders if f]
     return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=os.pathsep.join(places))
@@ -53,7 +53,7 @@ def kernels_in(source: str) -> tuple[str, ...]:
 
 
 def read_log(tool: str, text: str, kernels: Sequence[str]) -> Sanitized | None:
-    """What a log says; None for one without a summary: the tool did not run to its end. kernels: the case's own."""
+    """Return what a log says; None for one without a summary: the tool did not run to its end. kernels: the case's."""
     summary = _SUMMARY.search(text)
     if summary is None:
         return None

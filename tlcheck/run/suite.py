@@ -29,7 +29,7 @@ from tlcheck.worker.gpu.task import DeviceTask, LaunchTask, Task, TimeTask, Veri
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """How to run. seeds: sets of inputs. repeats: runs of each. exact: also on inputs with exact sums.
+    """The way to run kernels. seeds: sets of inputs. repeats: runs of each. exact: also on inputs with exact sums.
 
     limit: seconds on the GPU for each case. jobs: processes at a time that compile; None for one per processor.
     record, replay: folders, absolute.

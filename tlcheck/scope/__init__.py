@@ -1,1 +1,1 @@
-"""How far what was executed reaches: which blocks, inputs and sizes an agreed output holds for."""
+"""Describe how far what was executed reaches: which blocks, inputs and sizes an agreed output holds for."""

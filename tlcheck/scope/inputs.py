@@ -1,4 +1,4 @@
-"""Why an output that agreed on some inputs may not on others."""
+"""Say why an output that agreed on some inputs may not on others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an agreed output reaches: which blocks, inputs and sizes it holds for."""
+"""Define how far an agreed output reaches: which blocks, inputs and sizes it holds for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GIVEN: Final = "given"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Why a scope ends before all blocks or all inputs.
+    """The reason why a scope ends before all blocks or all inputs.
 
     of: what it limits. reason: in words. line: in the source, 0 if it is not known.
     """
@@ -30,7 +30,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class ClaimScope:
-    """How far an agreed output reaches.
+    """The reach of an agreed output.
 
     blocks: `all` where each block of the grid ran, or does what one that ran does, at its own place; else `some`.
     inputs: `all` where both levels are the same formulas; else `drawn` by tlcheck, or `given` by the case or a captured

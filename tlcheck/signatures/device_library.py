@@ -42,7 +42,7 @@ def _all_reduce_batch(name: str, args: tuple[Expr, ...]) -> Signature:
 
 
 def _threads(name: str) -> int:
-    """How many neighbouring threads a reduction is over; 0 where its name does not say."""
+    """Return how many neighbouring threads a reduction is over; 0 where its name does not say."""
     threads = template_arguments(name)[1:2]
     return int(threads[0]) if threads and threads[0].isdigit() else 0
 

@@ -104,7 +104,7 @@ class Encoder:
 
 
 def _references(node: Node) -> Iterable[Node]:
-    """What a node refers to, in order; a block's layouts come after its body and are asked for apart."""
+    """Return what a node refers to, in order; a block's layouts come after its body and are asked for apart."""
     kind = type(node)
     if kind is Expr:
         computed = [value for _, value in node.computed]

@@ -1,4 +1,4 @@
-"""What each operator of an expression computes: the one table for all that interpret expressions.
+"""Define what each operator of an expression computes: the one table for all that interpret expressions.
 
 An operator is written with Python's operators and the few words of `Numbers`, so that it computes with Python's
 integers and with NumPy's arrays alike. Those who compute with anything else (polynomials, intervals) ask for its
@@ -29,10 +29,10 @@ Family = Literal["ring", "division", "extremum", "comparison", "logic", "bits", 
 
 
 class Numbers(Protocol):
-    """How numbers are represented that have Python's operators."""
+    """A representation of numbers that have Python's operators."""
 
     def __hash__(self) -> int:
-        """What is made for a representation is kept."""
+        """Keep what is made for a representation."""
 
     def every(self, value: Any) -> bool:
         """Whether no number is zero."""
@@ -47,7 +47,7 @@ class Numbers(Protocol):
         """The larger of two."""
 
     def holding(self, dtype: DType) -> Apply:
-        """What a type holds of the exact result of an operation."""
+        """Return what a type holds of the exact result of an operation."""
 
     def converted(self, value: Any, source: DType, target: DType) -> Any:
         """A cast."""
@@ -107,7 +107,9 @@ class Operator:
 
 
 def meaning(e: Expr, numbers: Numbers) -> Apply | None:
-    """What the operator of an expression computes with the values of its operands; None if it is none of the table."""
+    """Return what the operator of an expression computes with the values of its operands; None if it is none of the
+    table.
+    """
     if e.op == "cast":
         source, target = dtype_of(e.args[0].dtype), dtype_of(e.dtype)
         return lambda value: numbers.converted(value, source, target)
@@ -120,13 +122,13 @@ def meaning(e: Expr, numbers: Numbers) -> Apply | None:
 
 
 def exact(name: str, numbers: Numbers) -> Apply:
-    """What an operator computes with whole numbers of no type."""
+    """Return what an operator computes with whole numbers of no type."""
     return OPERATORS[name].make(numbers, _WHOLE)
 
 
 @lru_cache(maxsize=512)
 def _computation(name: str, numbers: Numbers, dtype: DType) -> Apply:
-    """What an operator computes; made once, since a kernel has thousands of operators of a few types."""
+    """Return what an operator computes; made once, since a kernel has thousands of operators of a few types."""
     return OPERATORS[name].make(numbers, dtype)
 
 

@@ -36,7 +36,7 @@ class Peaks:
 
     @property
     def boost(self) -> float:
-        """How many times as fast as published what runs at the multiprocessors' clock may be."""
+        """Return how many times as fast as published what runs at the multiprocessors' clock may be."""
         return self.highest / self.clock
 
     def tensor_rate(self, dtype: str) -> float | None:

@@ -39,7 +39,7 @@ class Checkout:
         return older[-1] if older else next(iter(RELEASES))
 
     def recipe(self, requirements: tuple[str, ...] = ()) -> Recipe:
-        """How the environment is made in which it is imported."""
+        """Return how the environment is made in which it is imported."""
         return environment.release_recipe(self.release, requirements)
 
 
@@ -124,7 +124,7 @@ def _same_library(library: Path) -> str:
 
 
 def _output(command: list[str]) -> str:
-    """What a command prints; empty if it fails or is not there."""
+    """Return what a command prints; empty if it fails or is not there."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     except (OSError, subprocess.SubprocessError):

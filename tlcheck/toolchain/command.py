@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Reporter(Protocol):
-    """Who is told what an install is doing."""
+    """A listener that is told what an install is doing."""
 
     def step(self, text: str) -> None:
         """A new step has begun."""

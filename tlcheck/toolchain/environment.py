@@ -33,7 +33,7 @@ class Recipe:
 
     @property
     def folder(self) -> Path:
-        """Where it is installed: another folder for each set of the user's own packages."""
+        """Return where it is installed: another folder for each set of the user's own packages."""
         own = "-" + _digest("\n".join(self.requirements).encode()) if self.requirements else ""
         return toolchains_root() / f"{self.name}-{PYTHON_TAG}{own}"
 
@@ -55,11 +55,11 @@ class Environment:
         return self.folder / "stubs"
 
     def search_path(self) -> list[Path]:
-        """Where its packages are: its own first, then the shared torch."""
+        """Return where its packages are: its own first, then the shared torch."""
         return [site_packages(self.folder), torch_folder(self.recipe.torch)]
 
     def worker_env(self) -> dict[str, str]:
-        """What to add to the environment variables of a process that imports TileLang here.
+        """Return what to add to the environment variables of a process that imports TileLang here.
 
         The user's PYTHONPATH is emptied: compiler developers have their checkout on it, and it would win.
         """

@@ -1,4 +1,4 @@
-"""What tlcheck needs on this machine, looked at piece by piece: there or not, working or not, and what to do."""
+"""Describe what tlcheck needs on this machine, looked at piece by piece: there, working, and what to do."""
 
 from __future__ import annotations
 

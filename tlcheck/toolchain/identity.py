@@ -1,4 +1,4 @@
-"""What exactly a toolchain is: versions and content of its packages, read from metadata without importing them."""
+"""Find what exactly a toolchain is: versions and content of its packages, read from metadata without importing them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class Probe:
-    """What an interpreter says. path: where it looks for modules. places: module -> the file that it would import."""
+    """A record of what an interpreter says. path: where it looks for modules. places: module -> the file that it would
+    import.
+    """
 
     python: str
     path: tuple[str, ...]

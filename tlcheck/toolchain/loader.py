@@ -1,4 +1,4 @@
-"""Which CUDA libraries the dynamic loader finds by itself, and where to send it for the others."""
+"""Find which CUDA libraries the dynamic loader finds by itself, and where to send it for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a native library needs from others: the part of ELF (64 bit, little endian) that says so, read without tools."""
+"""Find what a native library needs from others: the part of ELF (64 bit, little endian) that says so, read without
+tools.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
 
 
 def recipe_of(toolchain: str, requirements: Iterable[str] = ()) -> Recipe | None:
-    """How tlcheck makes this toolchain; None for one that it does not make (an interpreter, a checkout, nonsense)."""
+    """Return how tlcheck makes this toolchain; None for one that it does not make (an interpreter, a checkout,
+    nonsense).
+    """
     own = tuple(requirements)
     if toolchain.endswith(".whl"):
         return _wheel_recipe(Path(toolchain).expanduser(), own)
@@ -95,7 +97,7 @@ def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
 
 
 def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:
-    """What to do about a toolchain that is not there."""
+    """Return what to do about a toolchain that is not there."""
     oldest = min(RELEASES, key=Version)
     if kind == "release" and Version(recipe.name) < Version(oldest):
         return f"it is older than {oldest}, the first release that tlcheck knows"

@@ -30,7 +30,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def read_stamp(folder: Path) -> dict[str, Any] | None:
-    """What was recorded when the folder was completed; None when it never was."""
+    """Return what was recorded when the folder was completed; None when it never was."""
     try:
         stamp = json.loads((folder / STAMP).read_text())
     except (OSError, ValueError):

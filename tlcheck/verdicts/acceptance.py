@@ -83,7 +83,7 @@ class Acceptances:
 
 
 def project_acceptances(config: Config) -> Acceptances:
-    """What a project accepts. Raises UsageError, which names the setting."""
+    """Return what a project accepts. Raises UsageError, which names the setting."""
     if config.acceptance is None:
         return Acceptances()
     with naming(config, "acceptance"):

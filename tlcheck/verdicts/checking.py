@@ -24,7 +24,9 @@ from tlcheck.verdicts.results import Result, read_snapshot
 
 @dataclass(frozen=True)
 class Checks:
-    """What lowers, and the judge of what is lowered. Those who look at a kernel in between use either alone."""
+    """The session that lowers, and the judge of what is lowered. Those who look at a kernel in between use either
+    alone.
+    """
 
     session: Session
     judge: Judge
@@ -62,5 +64,5 @@ def saved(selections: Sequence[Selection]) -> Iterator[Lowered]:
 
 
 def with_inputs(settings: Settings, request: Request | None) -> Settings:
-    """How to lower what is executed: cases make their own inputs, for its seeds."""
+    """Return how to lower what is executed: cases make their own inputs, for its seeds."""
     return settings if request is None else replace(settings, seeds=request.seeds)

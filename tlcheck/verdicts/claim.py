@@ -49,7 +49,7 @@ def kind_of(rule: str) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """Why a finding or failure is shown but not counted against the kernel; `--strict` counts a warning."""
+    """The reason why a finding or failure is shown but not counted against the kernel; `--strict` counts a warning."""
 
     kind: Literal["expected", "accepted", "warning"]
     reason: str
@@ -88,7 +88,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a claim fared at one checkpoint, compared with the kernel as written."""
+    """A record of how a claim fared at one checkpoint, compared with the kernel as written."""
 
     checkpoint: str
     status: Status
@@ -96,7 +96,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What was executed for a verdict: some blocks of all, on some inputs.
+    """The execution behind a verdict: some blocks of all, on some inputs.
 
     blocks: their indices; of: how many the grid has. inputs: their names. seeds: of each. dtypes: what numbers were
     computed as: `float64`, or `declared` for the kernel's own. sizes: chosen for the kernel's symbolic ones. unreached:
@@ -211,7 +211,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What refutes a claim: one rule broken, at the earliest checkpoint and by the most basic rule.
+    """The finding that refutes a claim: one rule broken, at the earliest checkpoint and by the most basic rule.
 
     name, title: the rule's. others: ids of further rules broken in the same place. pass_name: the pass after which the
     checkpoint was taken. what: the sentence that says what is wrong. words: the witness in words. advice: what to do
@@ -357,7 +357,7 @@ _APART = frozenset(("TLA002", "TLA004", "TLA013", "TLA014"))
 
 
 def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """What was executed, without agreement where the device does something else: such outputs are undecided."""
+    """Return what was executed, without agreement where the device does something else: such outputs are undecided."""
     apart = next((a for a in atomics if is_apart(a)), None)
     if apart is None or apart.finding is None:
         return executed

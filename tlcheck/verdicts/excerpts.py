@@ -1,4 +1,4 @@
-"""Where in the user's file, and in the TIR, something stands."""
+"""Find where in the user's file, and in the TIR, something stands."""
 
 from __future__ import annotations
 

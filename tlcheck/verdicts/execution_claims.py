@@ -96,7 +96,7 @@ class OwnRace:
 
 
 def own_races(snapshot: Snapshot, execution: Execution, request: Request) -> Iterator[OwnRace]:
-    """What races as written and as lowered, once for each buffer and line; not what atomics may order."""
+    """Yield what races as written and as lowered, once for each buffer and line; not what atomics may order."""
     claims, shown = _Claims(snapshot, execution, request), set[tuple[str, int]]()
     for race, contest in execution.contested:
         name, witness = claims.unordered(race)
@@ -192,7 +192,7 @@ class _Claims:
 
     @cached_property
     def _scope(self) -> ClaimScope:
-        """How far an output that agreed reaches."""
+        """Return how far an output that agreed reaches."""
         execution = self._execution
         left_out = self._blocks_limit()
         limits = (left_out, inputs.limit_of(self._source, dict(execution.sizes), execution.formulas))
@@ -205,12 +205,12 @@ class _Claims:
 
     @property
     def _for_all_inputs(self) -> ClaimScope:
-        """How far an output reaches that is the same formula at both levels."""
+        """Return how far an output reaches that is the same formula at both levels."""
         limits = tuple(limit for limit in self._scope.limits if limit.of != "inputs")
         return replace(self._scope, inputs=ALL, limits=limits)
 
     def _blocks_limit(self) -> Limit | None:
-        """Why an output that agreed may not in blocks that did not run; None where all ran, or do the same."""
+        """Return why an output that agreed may not in blocks that did not run; None where all ran, or do the same."""
         execution = self._execution
         if len(execution.blocks) == execution.of:
             return None
@@ -416,7 +416,7 @@ def _is_barrier(stmt: Stmt) -> bool:
 
 
 def _unordered(name: str, race: Race) -> str:
-    """What is wrong, in a sentence."""
+    """Return what is wrong, in a sentence."""
     if race.missing == AGREEMENT:
         return f"threads store different values to one element of {name} at once"
     if race.missing == BLOCKS:

@@ -1,4 +1,4 @@
-"""What cases expect of releases (`Expect`), held against what was found: as pytest's strict xfail."""
+"""Describe what cases expect of releases (`Expect`), held against what was found: as pytest's strict xfail."""
 
 from __future__ import annotations
 

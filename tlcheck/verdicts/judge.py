@@ -46,7 +46,8 @@ _INTERRUPTED = Verdicts(failure=interrupted("check", ": lowered, not judged"))
 
 @dataclass(frozen=True)
 class Policy:
-    """How findings count. acceptances: the project's; None where neither they nor comments in the source take part.
+    """The way in which findings count. acceptances: the project's; None where neither they nor comments in the source
+    take part.
 
     excusing: whether what a case expects of a release is excused there. It is always advised on. execute: how kernels
     are executed on the CPU; None for proofs only.
@@ -71,10 +72,10 @@ class JudgedSnapshot:
 
 
 class JudgeWatcher(Watcher, Protocol):
-    """Who is also told how far judging is, from several threads."""
+    """A listener that is also told how far judging is, from several threads."""
 
     def goal(self, text: str) -> None:
-        """What all of it is for, and how far that is; empty where that is plain."""
+        """Say what all of it is for, and how far that is; empty where that is plain."""
 
     def judges(self, run: Run) -> None:
         """A kernel is being judged."""
@@ -243,7 +244,7 @@ class JudgingProcess:
             )
 
     def verdicts(self, snapshot: Path, request: Request | None, inputs: GivenInputs | None) -> bytes:
-        """What `dumps` makes of its verdicts. Raises EOFError or OSError where the process is dead."""
+        """Return what `dumps` makes of its verdicts. Raises EOFError or OSError where the process is dead."""
         self._asking.send_bytes(os.fsencode(snapshot.absolute()))
         self._asking.send_bytes(pickle.dumps((request, inputs)))
         return self._asking.recv_bytes()
@@ -275,7 +276,7 @@ def _environment() -> dict[str, str]:
 
 
 def _death(code: int) -> Failure:
-    """What is to be said of a snapshot whose judging died."""
+    """Return what is to be said of a snapshot whose judging died."""
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     detail = "too little memory, or a bug: then please report it with the snapshot (--save DIR)"
     return Failure("killed" if code == -signal.SIGKILL else "crash", "check", f"judging ended with {how}", detail)

@@ -58,7 +58,7 @@ def serve(descriptor: int) -> None:
 
 
 def _limit_memory(request: Request | None) -> None:
-    """What the machine holds is counted; this is for what it computes with, and for proofs."""
+    """Limit the memory for computing and proofs; what the simulated machine holds is counted apart."""
     wanted = _MEMORY + (0 if request is None else 2 * request.budget.bytes)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))

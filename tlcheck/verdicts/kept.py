@@ -28,7 +28,7 @@ _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What of a result comes from the snapshot alone: its claims, or why it was not checked.
+    """A record of what of a result comes from the snapshot alone: its claims, or why it was not checked.
 
     notes, source_digest, cost: see `Result`.
     """

@@ -18,7 +18,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class Open:
-    """What of a kernel is not decided. code, reason: why. buffers: of whose claims this is the reason."""
+    """A record of what of a kernel is not decided. code, reason: why. buffers: of whose claims this is the reason."""
 
     code: str
     reason: str
@@ -55,17 +55,17 @@ class CheckedKernel:
 
     @cached_property
     def open(self) -> list[tuple[Open, list[str]]]:
-        """What is not decided, each reason with the targets that have it."""
+        """Return what is not decided, each reason with the targets that have it."""
         return _with_targets((found, result) for result in self.results for found in _open(result))
 
     @cached_property
     def clean(self) -> list[tuple[str, list[str]]]:
-        """What was found of the targets for which all is well."""
+        """Return what was found of the targets for which all is well."""
         return _with_targets((clean_in_words(r), r) for r in self.results if is_clean(r))
 
     @cached_property
     def notes(self) -> list[tuple[str, list[str]]]:
-        """What else there is to know, each with its targets."""
+        """Return what else there is to know, each with its targets."""
         return _with_targets((note, result) for result in self.results for note in _notes(result))
 
     @property
@@ -74,7 +74,7 @@ class CheckedKernel:
         return [result for result in self.results if result.failure is not None]
 
     def seconds(self, targets: Sequence[str]) -> float:
-        """How long checking took for these targets; 0 where everything was known."""
+        """Return how long checking took for these targets; 0 where everything was known."""
         return sum(result.seconds for result in self.results if result.run.target in targets)
 
 

@@ -1,4 +1,4 @@
-"""What keeps a kernel from being launched at all: limits of the target that it passes.
+"""Find what keeps a kernel from being launched at all: limits of the target that it passes.
 
 CUDA C++ Programming Guide, "Compute Capabilities"; ROCm documentation, "AMD GPU specifications".
 """
@@ -35,7 +35,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class _Excess:
-    """What of a launch is more than a limit. subject: one of the above."""
+    """A record of what of a launch is more than a limit. subject: one of the above."""
 
     subject: str
     what: str
@@ -83,7 +83,7 @@ def _refused(snapshot: Snapshot, sizes: Mapping[str, int]) -> Iterator[Claim]:
 
 
 def _beyond(request: LaunchRequest, target: Target) -> Iterator[_Excess]:
-    """What of a launch a target does not have."""
+    """Yield what of a launch a target does not have."""
     limits = target.limits
     most_along = dict(zip("xyz", limits.block, strict=True))
     if request.threads > limits.threads:

@@ -68,7 +68,7 @@ def _claim(of: PreparedSnapshot, found: PlainAtomic, made: Instruction, line: in
 
 
 def _finding(of: PreparedSnapshot, found: PlainAtomic, made: Instruction, line: int) -> Finding:
-    """What the library does instead; the witness is the call itself, which a person can compile."""
+    """Return what the library does instead; the witness is the call itself, which a person can compile."""
     assert made.behaviour is not None
     rule = next(rule for rule in rules() if rule.id == _RULES[made.behaviour.verdict])
     act = Act(f"call of {found.instruction}", (), line=line_of(of.snapshot, _LAST, found.stmt), source=line, at=_LAST)

@@ -49,7 +49,7 @@ def access_in_words(snapshot: Snapshot, illegal: Illegal, line: int) -> FindingO
 
 
 class _Places:
-    """Where accesses of a lowered kernel stand, in the source and in the TIR."""
+    """A record of where accesses of a lowered kernel stand, in the source and in the TIR."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._source = snapshot, snapshot.checkpoints[SOURCE]
@@ -218,6 +218,6 @@ class _Words:
         return f": they lie at {spans} of the shared memory since {MERGE}"
 
     def _missing(self, buffer: str) -> str:
-        """What the order of accesses to a buffer lacks."""
+        """Return what the order of accesses to a buffer lacks."""
         race = next((race for race in self._races if buffer in (race.buffer, race.parameter)), None)
         return "" if race is None else f": between the two {race.missing} is missing"

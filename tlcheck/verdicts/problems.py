@@ -78,7 +78,7 @@ class Problem:
 
     @property
     def rows(self) -> Iterator[tuple[str, str]]:
-        """What follows the lines, each with its heading; consequences have none."""
+        """Yield what follows the lines, each with its heading; consequences have none."""
         yield from (("", words) for words in self.consequences)
         yield "kernel", self.kernel
         if self.blame:
@@ -174,7 +174,7 @@ def _access(act: Act, *, alone: bool) -> str:
 
 
 def _consequences(claim: Claim, finding: Finding) -> Iterator[str]:
-    """Where it begins, the element that shows it, and what else comes of it."""
+    """Yield where it begins, the element that shows it, and what else comes of it."""
     if finding.origin is not None:
         yield finding.origin.words
     if isinstance(finding.witness, Element):
@@ -230,7 +230,7 @@ def _blame(finding: Finding, release: str) -> str:
 
 
 def _help(result: Result, finding: Finding) -> str:
-    """What is known to help, and where more is said."""
+    """Return what is known to help, and where more is said."""
     right = _right_release(finding, result.run.release)
     ways = [f"use TileLang {right}"] if right else []
     ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []

@@ -1,4 +1,4 @@
-"""What checking found of one run: its claims, or why it was not checked. No snapshot stays in memory for it."""
+"""Define what checking found of one run: its claims, or why it was not checked. No snapshot stays in memory for it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Result:
 
 
 def codes_of(results: Iterable[Result]) -> Mapping[str, int]:
-    """How many claims are undecided, by the code of their reason."""
+    """Return how many claims are undecided, by the code of their reason."""
     found = Counter(claim.code for r in results for claim in r.claims if claim.verdict == UNDECIDED and claim.code)
     return dict(sorted(found.items()))
 
@@ -79,7 +79,7 @@ def exit_code(results: Iterable[Result], *, strict: bool) -> int:
 
 
 def _open(result: Result) -> int:
-    """How much of a result is wrong with `--strict` alone."""
+    """Return how much of a result is wrong with `--strict` alone."""
     return result.count("undecided") + result.count("warning")
 
 
@@ -112,7 +112,7 @@ def unlowered(lowered: Lowered) -> Result:
 
 
 def notes_of(lowered: Lowered) -> tuple[str, ...]:
-    """What there is to say of a lowering that made a snapshot."""
+    """Return what there is to say of a lowering that made a snapshot."""
     return tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
 
 

@@ -35,7 +35,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Function:
-    """Where a function stands, and its copies: buffer and line of each."""
+    """A record of where a function stands, and its copies: buffer and line of each."""
 
     first: int
     last: int
@@ -114,7 +114,7 @@ def _now(name: str) -> _File:
 
 @lru_cache(maxsize=_FILES)
 def _read(name: str, *_state: int) -> _File:
-    """What is in a file. Raises OSError and UnicodeDecodeError."""
+    """Return what is in a file. Raises OSError and UnicodeDecodeError."""
     text = Path(name).read_text(encoding="utf-8")
     lines = tuple(text.splitlines())
     try:

@@ -1,4 +1,4 @@
-"""Where an element comes from, in words: a line for each write, at both levels."""
+"""Find where an element comes from, in words: a line for each write, at both levels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TracedLines:
             shown.append(step)
 
     def _reason(self, step: TracedStep) -> str:
-        """Why the levels part at a step: a write that is missing, or what CUDA computes and TIR does not."""
+        """Return why the levels part at a step: a write that is missing, or what CUDA computes and TIR does not."""
         if self._traced.counterpart is not None:
             return f": as written its last write is {self._made(self._traced.counterpart, SOURCE)}"
         stmt = step.origin.stmt if step.origin is not None else None
@@ -96,7 +96,7 @@ def _lines_around(stmt: Stmt, around: int) -> Iterator[tuple[int, int]]:
 
 
 def operation(stmt: Stmt | None) -> str:
-    """What a statement does, in a word: `store`, or the name of its call."""
+    """Return what a statement does, in a word: `store`, or the name of its call."""
     if isinstance(stmt, Evaluate) and stmt.value.op == "call":
         return name_of_call(stmt.value)
     return "store" if isinstance(stmt, Store) or stmt is None else type(stmt).__name__.lower()

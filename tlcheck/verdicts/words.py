@@ -37,7 +37,7 @@ def counts_in_words(results: Iterable[Result]) -> str:
 
 
 def silence_in_words(result: Result) -> str:
-    """Why nothing of a kernel is decided; empty where its undecided claims say so, or something is."""
+    """Return why nothing of a kernel is decided; empty where its undecided claims say so, or something is."""
     if not result.is_silent or result.claims:
         return ""
     return "it has no atomic to prove, and no output of it was executed (--quick, or `execute = false`)"
@@ -52,7 +52,7 @@ def also_in_words(claim: Claim) -> list[str]:
 
 
 def content_in_words(atomic: Claim) -> str:
-    """What a proved atomic's execution says of what it reads, and of when it does."""
+    """Return what a proved atomic's execution says of what it reads, and of when it does."""
     if atomic.executed is None:
         return "additions proved, content not examined"
     return f"additions proved, content agreed in {atomic.executed.short}"

@@ -47,7 +47,7 @@ class OutputStream:
         return bool(chunk)
 
     def text(self) -> str:
-        """What was kept."""
+        """Return what was kept."""
         return bytes(self._data[-self._keep :]).decode(errors="replace")
 
     def last(self, beginning: bytes) -> str:
@@ -57,7 +57,7 @@ class OutputStream:
         return bytes(self._data[start:end]).decode(errors="replace") if end >= 0 else ""
 
     def count(self, beginning: bytes) -> int:
-        """How many lines begin so."""
+        """Return how many lines begin so."""
         return self._data.count(b"\n" + beginning) + self._data.startswith(beginning)
 
     def take(self) -> str:
@@ -68,7 +68,7 @@ class OutputStream:
         return taken.decode(errors="replace")
 
     def close(self) -> str:
-        """What was kept, with what is still in the pipe."""
+        """Return what was kept, with what is still in the pipe."""
         self.pull()
         os.close(self.descriptor)
         return self.text()
@@ -136,7 +136,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     def news(self) -> Mapping[str, Any] | None:
-        """Which test of a test file runs, and how many kernels were captured; None where that is as it was."""
+        """Return which test of a test file runs, and how many kernels were captured; None where that is as it was."""
         line = self.lines.last(_LEFT)
         if not line or line == self.told:
             return None
@@ -144,14 +144,14 @@ class Child:
         return {**json.loads(line), "kernels": self.lines.count(_KERNEL)}
 
     def finished(self) -> list[tuple[int, Answer]]:
-        """What jobs came to whose process goes on."""
+        """Return what jobs came to whose process goes on."""
         if len(self.work) == 1 and self.orders is None:
             return []
         self.output.pull()
         return self._results(self.output.text(), self.lines.take())
 
     def answers(self, status: int, usage: struct_rusage) -> tuple[list[tuple[int, Answer]], list[Sequence[Numbered]]]:
-        """What the other jobs came to, and what is to be done again: the process has ended and been waited for.
+        """Return what the other jobs came to, and what is to be done again: the process has ended and been waited for.
 
         Of several jobs only results count. The first without one is done again alone, so that what is said of it
         depends on no other kernel, unless it was the first of all; then those after it.
@@ -224,7 +224,7 @@ class Child:
 
 
 def _left(messages: Sequence[Mapping[str, Any]]) -> str:
-    """How many tests a test file did not come to the end of, in words; empty where that is not known."""
+    """Return how many tests a test file did not come to the end of, in words; empty where that is not known."""
     left = next((message["left"] for message in reversed(messages) if "left" in message), 0)
     return f"; {left} of its tests {'were' if left > 1 else 'was'} left" if left else ""
 

@@ -1,4 +1,4 @@
-"""What a job's process reads from outside: files, modules that it looks for, environment variables.
+"""Describe what a job's process reads from outside: files, modules that it looks for, environment variables.
 
 A result stays right as long as all of this is as it was (`tlcheck.lower.dependencies` looks). What only native code
 reads is not seen, nor a question whether a file exists.
@@ -60,11 +60,11 @@ class Recorder:
         self._watch_variables()
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Of `importlib.abc.MetaPathFinder`."""
+        """Implement `importlib.abc.MetaPathFinder`."""
         self._missing.add(name)
 
     def found(self) -> Dependencies | None:
-        """What was read until now; None if some of it has changed since, so that nobody knows what was seen."""
+        """Return what was read until now; None if some of it has changed since, so that nobody knows what was seen."""
         opened, variables = dict(self._opened), dict(self._variables)  # before this function reads any itself
         sources = {_absolute(file) for name in self._new_modules() if (file := _source(sys.modules[name]))}
         files = sorted({*sources, *opened})

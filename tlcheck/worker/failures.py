@@ -66,7 +66,7 @@ def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure
 
 
 def from_diagnostics(failure: Failure, output: str) -> Failure:
-    """Who prints what is wrong may raise what does not say it: argparse a number, 0.1.6's script parser a count."""
+    """Read the cause from the output if the error does not say it: argparse raises a number, 0.1.6's parser a count."""
     if _NUMBER.fullmatch(failure.message) and (told := last_lines(output)):
         return replace(failure, message=f"{failure.message}: {told[-1].strip()}")
     found = _DIAGNOSTIC.search(output)

@@ -25,7 +25,7 @@ class KernelFingerprint:
 
 
 def fingerprint(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> KernelFingerprint:
-    """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
+    """Return what a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
     whole = json.loads(lowering.graph_text(prim_func))
     graph = as_graph(whole)
     spans = graph.of("Span")

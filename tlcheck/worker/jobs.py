@@ -11,7 +11,7 @@ from tlcheck.targets.lookup import USUAL
 
 @dataclass(frozen=True)
 class FileJob:
-    """What all jobs have.
+    """The fields that all jobs have.
 
     file: kernel file. arch: of the device that the kernel believes to run on.
     timeout: processor seconds, of a script for each of its kernels; ten times as many seconds of wall time are the

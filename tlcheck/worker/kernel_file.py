@@ -58,7 +58,7 @@ def declared_cases(module: ModuleType) -> dict[str, Case]:
 
 
 def kernel_names(module: ModuleType) -> list[str]:
-    """What can surely be lowered: JIT functions and PrimFuncs that the file defines.
+    """Return what can surely be lowered: JIT functions and PrimFuncs that the file defines.
 
     A stand-in has every attribute, those of a kernel too.
     """
@@ -90,7 +90,8 @@ def lookup(module: ModuleType, name: str) -> Any:
 
 
 def place(module: ModuleType, path: str, name: str, kernel: Any) -> dict[str, Any]:
-    """Where a kernel of a file is defined: `file`, as the user named it (`path`) if it is theirs, and its first `line`.
+    """Return where a kernel of a file is defined: `file`, as the user named it (`path`) if it is theirs, and its first
+    `line`.
 
     name: of the case or kernel in that file.
     The line is that of its code object, else of the statement that binds its name, else 1.

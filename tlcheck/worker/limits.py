@@ -28,7 +28,7 @@ def write_no_core() -> None:
 
 
 def go_first() -> None:
-    """Where memory runs out, have the system kill this process, not the worker or the controller."""
+    """Have the system kill this process if memory runs out, not the worker or the controller."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
 

@@ -150,7 +150,7 @@ def caller(frame: FrameType | None) -> tuple[str, int] | None:
 
 
 def _parsed(frame: FrameType) -> tuple[str, int] | None:
-    """What a frame of the script parser is looking at: 0.1.6 reads a kernel's source and never runs it."""
+    """Return what a frame of the script parser is looking at: 0.1.6 reads a kernel's source and never runs it."""
     source = getattr(getattr(frame.f_locals.get("self"), "diag", None), "source", None)
     line = getattr(frame.f_locals.get("node"), "lineno", None)
     return (source.source_name, source.start_line + line - 1) if source and line else None

@@ -167,7 +167,7 @@ def save(modules: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
 
 
 def _problem(module: Any) -> str:
-    """Why a module cannot be saved; empty if it can."""
+    """Return why a module cannot be saved; empty if it can."""
     try:
         graph_text(module)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What the nodes of a graph became, and the parts of a snapshot that equal nodes share.
+"""Describe what the nodes of a graph became, and the parts of a snapshot that equal nodes share.
 
 Equal expressions become one object, so that whoever reads them can remember what he found by identity.
 """
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Nodes:
-    """What the nodes of one graph became. Builders are called children first."""
+    """A record of what the nodes of one graph became. Builders are called children first."""
 
     def __init__(self, graph: NodeGraph, lines: Sequence[int], same: Mapping[int, int]) -> None:
         """lines: source line of each node. same: variable node -> the node of the variable that it is a copy of."""

@@ -1,4 +1,4 @@
-"""Where the imports of a user's file are found: in its package, its folder, its project."""
+"""Find where the imports of a user's file are found: in its package, its folder, its project."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def import_path(file: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _levels(file: Path) -> int:
-    """How many folders up the file's relative imports climb; 0 without one, or where it cannot be read."""
+    """Return how many folders up the file's relative imports climb; 0 without one, or where it cannot be read."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

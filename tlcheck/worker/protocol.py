@@ -1,4 +1,4 @@
-"""What the controller and a worker say to each other: one JSON object per line.
+"""Define what the controller and a worker say to each other: one JSON object per line.
 
 Controller to worker: `{"id": id, "job": fields, "more": whether the next job is done by the same process}`, the fields
 as in `tlcheck.worker.jobs`, or `{"stop": true}`, which ends what runs: it is answered with what it has come to. Worker
@@ -25,7 +25,7 @@ PASS_CONFIG = "pass-config"  # kind of the failure where a release has no such c
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job has no result.
+    """The reason why a job has no result.
 
     kind: `usage` (the user asked for something that is not there), `target` (a script compiles a kernel for something
         else, or the release makes no code for the arch), `capture` (a script asked for what is not there without a GPU,

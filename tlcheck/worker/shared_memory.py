@@ -56,8 +56,8 @@ class _Access:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where an access belongs: the buffer as it was before the merge, and its place in bytes in the merged one, which
-    is named by its uid.
+    """A record of where an access belongs: the buffer as it was before the merge, and its place in bytes in the merged
+    one, which is named by its uid.
     """
 
     buffer: Buffer

@@ -53,7 +53,7 @@ def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _known_by(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """What the kernel is; nothing where TVM cannot say."""
+    """Return what the kernel is; nothing where TVM cannot say."""
     try:
         found = fingerprint(prim_func, pass_configs, file)
     except Exception:  # lowering it may still work, and says better what does not

@@ -122,7 +122,7 @@ class StandInFinder:
     """The last finder that Python asks, so that only what nobody else has comes here."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Of `importlib.abc.MetaPathFinder`."""
+        """Implement `importlib.abc.MetaPathFinder`."""
         parent = name.rpartition(".")[0]
         if isinstance(sys.modules.get(parent), _StandIn):
             return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a job's process does: runs the task and writes its result, or why there is none, as JSON lines.
+"""Describe what a job's process does: runs the task and writes its result, or why there is none, as JSON lines.
 
 The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they are known, then `{"result": ...}` or
 `{"failure": ...}` with the seconds `spent`; a process that dies has written the phase in which it did. A process with
@@ -37,7 +37,9 @@ from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJo
 
 
 class Channel:
-    """Where a job's process writes its lines; remembers the phase and how long each took, in processor seconds."""
+    """The channel to which a job's process writes its lines; remembers the phase and how long each took, in processor
+    seconds.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -108,7 +108,8 @@ def _spans(graph: NodeGraph, file: str) -> dict[int, int]:
 
 
 def _device_function(nodes: Nodes, module: int) -> Function | None:
-    """What a module runs on the device: the functions that launch threads, several kernels as launches in sequence.
+    """Return what a module runs on the device: the functions that launch threads, several kernels as launches in
+    sequence.
 
     None for a module that has been stripped of its device side.
     """

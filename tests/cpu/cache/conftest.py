@@ -41,7 +41,7 @@ def kernel(n=1):
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Where the stand-in is installed."""
+    """Return where the stand-in is installed."""
     folder = tmp_path / "site"
     shutil.copytree(WORKER[1]["PYTHONPATH"], folder)
     (folder / "tilelang-0.0.1.dist-info").mkdir()

@@ -94,7 +94,9 @@ SCRIPTS = {"kernels.py": KERNELS + RUN, "tuned.py": KERNELS + TUNED, "test_add.p
 
 @dataclass(frozen=True)
 class Captured:
-    """What a command has done in a project's folder. lines: that it has printed. site: with the device's stand-in."""
+    """A record of what a command has done in a project's folder. lines: that it has printed. site: with the device's
+    stand-in.
+    """
 
     project: Path
     code: int
@@ -104,7 +106,7 @@ class Captured:
 
     @property
     def title(self) -> str:
-        """What reports call the toolchain: it was given by the path of its interpreter."""
+        """Return what reports call the toolchain: it was given by the path of its interpreter."""
         return f"{PINNED} ({self.toolchain})"
 
 

@@ -60,7 +60,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def title(copy: Path) -> str:
-    """What the copy is called: edited after its commit."""
+    """Return what the copy is called: edited after its commit."""
     command = ["git", "-C", str(copy), "rev-parse", "--short=9", "HEAD"]
     return f"{copy} at {subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()}+"
 

@@ -20,7 +20,7 @@ WHOLE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
 def commands(page: str) -> list[str]:
-    """What follows `tlcheck` in a page's blocks, with [options] given and of a|b the first."""
+    """Return what follows `tlcheck` in a page's blocks, with [options] given and of a|b the first."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = [match.strip() for block in WHOLE.findall(text) for match in COMMAND.findall(block)]
     plain = [re.sub(r"\[([^\]]*?)\]|\.\.\.", r"\1", command.replace("\\\n", " ")) for command in found]

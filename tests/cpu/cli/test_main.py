@@ -71,7 +71,7 @@ assert not heavy, heavy
     ],
 )
 def test_nothing_is_imported_before_it_is_needed(module: str, unneeded: tuple[str, ...]) -> None:
-    """Who proves is another process than the command's, only executions need what executes, and a gate may know all."""
+    """Another process than the command's proves, only executions need what executes, and a gate may know all."""
     code = f"import sys, {module}; print(sorted(set({unneeded}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -27,7 +27,7 @@ def test_there_are_some() -> None:
 def test_the_output_is_what_the_command_says(
     command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How long it took is left out."""
+    """The time that it took is left out."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
     main(shlex.split(command))

@@ -1,4 +1,4 @@
-"""Where reports go that cannot go there: a full disk, a folder that cannot be written, names with blanks."""
+"""Test where reports go that cannot go there: a full disk, a folder that cannot be written, names with blanks."""
 
 from __future__ import annotations
 

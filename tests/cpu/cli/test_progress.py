@@ -1,4 +1,4 @@
-"""What is said while work goes on."""
+"""Test what is said while work goes on."""
 
 from __future__ import annotations
 

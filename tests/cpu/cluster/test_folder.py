@@ -1,4 +1,4 @@
-"""What of a folder travels to nodes, and how it comes to be there."""
+"""Test what of a folder travels to nodes, and how it comes to be there."""
 
 from __future__ import annotations
 

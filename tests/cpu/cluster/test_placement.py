@@ -1,4 +1,4 @@
-"""Which job a node of a cluster gets next."""
+"""Test which job a node of a cluster gets next."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def snapshot(name: str, arch: str) -> Snapshot:
 
 @cache
 def cost(name: str, arch: str = "sm_80", blocks: int = ALL) -> KernelCost:
-    """What it costs."""
+    """Return what it costs."""
     return cost_of(snapshot(name, arch), Request(blocks=blocks))
 
 

@@ -1,4 +1,4 @@
-"""What the gate says of costs that have risen: with the line, and nothing of equal ones."""
+"""Test what the gate says of costs that have risen: with the line, and nothing of equal ones."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_global_memory_moves_64_bytes() -> None:
 
 
 def test_atomics_that_are_loops() -> None:
-    """What clang makes of them: `hip_library`."""
+    """`hip_library` has what clang makes of them."""
     rules = Lds("gfx942")
     assert rules.swapped("atomicmax", 4, shared=False)
     assert not rules.swapped("atomicmax", 4, shared=True)

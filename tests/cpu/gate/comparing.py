@@ -1,4 +1,4 @@
-"""What the tests of the gate share: sides made of saved snapshots, and comparisons made by hand."""
+"""Define what the tests of the gate share: sides made of saved snapshots, and comparisons made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which releases have a kernel wrong: the range, the row, its transitions."""
+"""Test which releases have a kernel wrong: the range, the row, its transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pass makes a kernel wrong."""
+"""Test which pass makes a kernel wrong."""
 
 from __future__ import annotations
 

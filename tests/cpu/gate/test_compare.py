@@ -1,4 +1,4 @@
-"""What becomes of a kernel when the toolchain changes: on snapshots of real wheels, and on sides made by hand."""
+"""Test what becomes of a kernel when the toolchain changes: on snapshots of real wheels, and on sides made by hand."""
 
 from __future__ import annotations
 

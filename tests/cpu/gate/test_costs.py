@@ -1,4 +1,4 @@
-"""What the gate says where accesses cost more: on lowered kernels of which one has a fault that costs time."""
+"""Test what the gate says where accesses cost more: on lowered kernels of which one has a fault that costs time."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Toolchains:
         self.set("new", a=ran(), b=ran())
 
     def set(self, name: str, device: Mapping[str, Any] = DEVICE, **cases: Mapping[str, Any]) -> None:
-        """What a toolchain's interpreter does from now on."""
+        """Set what a toolchain's interpreter does from now on."""
         plan = {"device": {"answer": {"phase": "done", "device": device}}}
         make_interpreter(self.folder / name, {**plan, **{f"verify:{case}": step for case, step in cases.items()}})
 

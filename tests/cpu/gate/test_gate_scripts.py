@@ -92,7 +92,7 @@ def refuse(*args: object) -> None:
 
 @pytest.mark.slow
 def test_a_folder_of_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a script fails at now is broken, what is refuted now is wrong, and a second run starts no worker."""
+    """A kernel is broken that a script fails at now, wrong if it is refuted now, and a second run starts no worker."""
     code, report = run("scripts", "--", "64")
     assert (code, list(classes(report).values())) == (1, ["same", "broken", "wrong", "same"])
     assert list(classes(report))[:3] == ["fails.py::add[n=64]", "fails.py::add[n=128]", "tiles.py::tile[rows=64]"]

@@ -1,4 +1,4 @@
-"""Which releases of a bisection are executed, and which proofs alone decide."""
+"""Test which releases of a bisection are executed, and which proofs alone decide."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lowered(release: str) -> Lowered:
 
 
 def judged(told: Told) -> tuple[list[JudgedRelease], list[str], list[str]]:
-    """What is found, and which releases were executed and proved, in this order."""
+    """Return what is found, and which releases were executed and proved, in this order."""
     asked: dict[bool, list[str]] = {True: [], False: []}
 
     def judge(kernels: Iterable[Lowered], executes: bool) -> Iterator[JudgedKernel]:

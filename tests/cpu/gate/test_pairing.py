@@ -38,7 +38,7 @@ def kernel(name: str, toolchain: str, place: int, *verdicts: str, threads: int =
 def found(
     toolchain: str, *kernels: LoweredSide, ended: Failure | None = None, whole: Failure | None = None
 ) -> FoundSides:
-    """What a script came to. whole: what is told of it where it has no kernel."""
+    """Return what a script came to. whole: what is told of it where it has no kernel."""
     said = (f"{len(kernels)} until {ended.message}",) if ended is not None and whole is None else ()
     end = End(run_of("", toolchain), len(kernels), ended, said)
     sides = {("s.py", side.result.run.name, "sm_90"): side for side in kernels}

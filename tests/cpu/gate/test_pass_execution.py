@@ -1,4 +1,4 @@
-"""Which passes are executed to find the first after which a claim is wrong."""
+"""Test which passes are executed to find the first after which a claim is wrong."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_blocks_with_other_parts_of_the_work_are_not_all_executed_unasked(
 def test_inputs_that_are_not_there_are_made_again(
     made: GivenInputs | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where verdicts were known nobody has made large ones, and those of a node stay there."""
+    """Nobody has made large inputs if verdicts were known, and those of a node stay there."""
     worker = Maker(
         "0.1.11", {"k.py": (replace(declared("other"), inputs=True), replace(declared("case"), inputs=True))}
     )

@@ -1,4 +1,4 @@
-"""What the tests of goldens share: saved snapshots, the same with other names, and a project to keep goldens in."""
+"""Define what the tests of goldens share: saved snapshots, the same with other names, a project to keep goldens in."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Terminal:
         os.close(self._master)
 
     def see(self, wanted: str) -> str:
-        """What came since the last call up to `wanted`, without control sequences."""
+        """Return what came since the last call up to `wanted`, without control sequences."""
         end = time.monotonic() + _PATIENCE
         while wanted not in self.text:
             assert time.monotonic() < end, f"no {wanted!r} in {self.text!r}"

@@ -123,7 +123,7 @@ def _stopping(made: Session, first: Callable[[Maker, Job], Answer]) -> Callable[
 
 @dataclass
 class Asked:
-    """What `CaseInputs` has asked for. judged: the archs whose verdicts are known."""
+    """A record of what `CaseInputs` has asked for. judged: the archs whose verdicts are known."""
 
     judged: tuple[str, ...]
     folder: Path

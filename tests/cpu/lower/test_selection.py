@@ -1,4 +1,4 @@
-"""What CASE arguments, --arg and --arch mean."""
+"""Test what CASE arguments, --arg and --arch mean."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
 
 
 def lower(folder: Path, selections: list[Selection], **settings: Any) -> tuple[list[Lowered], Session, Watcher]:
-    """What a session yields, in the order of reports."""
+    """Return what a session yields, in the order of reports."""
     watcher = Watcher()
     made = Session(Settings(**settings), folder, watcher)
     return sorted(made.lower(selections), key=lambda done: done.run.position), made, watcher

@@ -1,4 +1,4 @@
-"""Which cells are of one row, and what a row says."""
+"""Test which cells are of one row, and what a row says."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _CP_ASYNC = "ptx_cp_async"
 
 
 def hoisted(stmt: Stmt) -> Iterator[Mutation]:
-    """What synchronizes in each iteration does so once, before the loop."""
+    """Have what synchronizes in each iteration do so once, before the loop."""
     if not isinstance(stmt, For) or not isinstance(stmt.body, Seq):
         return
     for part in stmt.body.body:

@@ -20,8 +20,8 @@ BLOCKS = 64  # executed at most: of the kernels here all, but for the large atte
 
 @dataclass(frozen=True, slots=True)
 class Opinions:
-    """What both say of one tensor. proofs: the verdicts on all atomics of the kernel, since one may read what another
-    added; executed: on the tensor.
+    """A record of what both say of one tensor. proofs: the verdicts on all atomics of the kernel, since one may read
+    what another added; executed: on the tensor.
     """
 
     kernel: str

@@ -57,7 +57,7 @@ def judged(snapshot: Snapshot, chosen: Iterable[Mutant]) -> Iterator[Judged]:
 
 
 def _truths_at_the_end(snapshot: Snapshot, mutant: Mutant) -> Iterator[tuple[str, str]]:
-    """What is found where memory holds the last index of the destination."""
+    """Yield what is found where memory holds the last index of the destination."""
     function = next(iter(snapshot.checkpoints.values()))
     buffer = next(b for b in function.buffers if b.name == mutant.root)
     for extent in buffer.shape:

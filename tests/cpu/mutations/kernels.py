@@ -34,7 +34,7 @@ TABLE = Path(__file__).with_name("coverage.csv")
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many mutants of a kernel the oracle judges, and of how many it has no opinion."""
+    """A record of how many mutants of a kernel the oracle judges, and of how many it has no opinion."""
 
     judged: int
     left: int

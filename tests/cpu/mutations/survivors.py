@@ -1,4 +1,5 @@
-"""Which mutants of whole kernels are noticed, and the table of those that are not: `tests/mutants/survivors.toml`.
+"""Define which mutants of whole kernels are noticed, and the table of those that are not:
+`tests/mutants/survivors.toml`.
 
 A mutant is noticed if executing it refutes it. Of the others the table says why: `equivalent` ones do what the kernel
 does, `missed` ones do not, of `undecided` ones the execution says that it does not know.
@@ -37,7 +38,7 @@ _BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """Why a mutant is not noticed. verdict: one of `VERDICTS`."""
+    """The reason why a mutant is not noticed. verdict: one of `VERDICTS`."""
 
     verdict: str
     why: str
@@ -84,7 +85,7 @@ def table() -> Mapping[str, Mapping[str, Survivor]]:
 
 
 def unexpected(kernel: str, mutants: Iterator[LoweredMutant]) -> list[str]:
-    """What differs from the table: mutants that survive without a reason, or are noticed in spite of one."""
+    """Return what differs from the table: mutants that survive without a reason, or are noticed in spite of one."""
     snapshot, expected = kernels()[kernel], table().get(kernel, {})
     wrong = []
     for mutant in mutants:

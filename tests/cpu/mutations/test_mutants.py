@@ -23,7 +23,7 @@ SWAPPED = "swap two layout inputs"  # as rare, but slow: one of each kernel
 
 
 def sample(number: int, every: Sequence[Mutant]) -> list[Mutant]:
-    """Of all mutants of a kernel."""
+    """Draw from all mutants of a kernel."""
     first = next((m for m in every if m.kind == SWAPPED), None)
     return [m for place, m in enumerate(every) if place % STEP == number % STEP or m.kind in RARE or m is first]
 

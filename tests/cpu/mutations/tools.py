@@ -1,4 +1,4 @@
-"""What mutators use to change expressions and statements."""
+"""Define what mutators use to change expressions and statements."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ class Opened:
             time.sleep(0.03)
 
     def complaints(self) -> list[str]:
-        """What the console has of warnings and errors, refused requests and scripts among them."""
+        """Return what the console has of warnings and errors, refused requests and scripts among them."""
         log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [entry["message"] for entry in log]
 
 
 def _missing() -> str:
-    """Why there is no browser, in words; empty if there is one."""
+    """Return why there is no browser, in words; empty if there is one."""
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
             return f"pages are tested in a real browser, and there is no {program}: apt install chromium-driver"

@@ -1,4 +1,4 @@
-"""What the page of goldens says, and `tlcheck golden page` from the command line to the exit code."""
+"""Test what the page of goldens says, and `tlcheck golden page` from the command line to the exit code."""
 
 from __future__ import annotations
 

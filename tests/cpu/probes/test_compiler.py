@@ -1,4 +1,4 @@
-"""What nvcc and ptxas say, by kernel. The messages were said by nvcc 13.0."""
+"""Test what nvcc and ptxas say, by kernel. The messages were said by nvcc 13.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the table says of kernels that add, against what an H200 did with them: see tests/hardware/adds.py."""
+"""Test what the table says of kernels that add, against what an H200 did with them: see tests/hardware/adds.py."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_is_expected_is_what_the_table_says(release: str) -> None:
 
 
 def predicted(expected: dict[str, Any]) -> str:
-    """What a run of a kernel has to show."""
+    """Return what a run of a kernel has to show."""
     found = set(expected["calls"].values())
     for verdict, seen in ((REFUSED, "does not compile"), (STOPS, "stops"), (WRONG, "wrong")):
         if verdict in found:

@@ -1,4 +1,4 @@
-"""What is known of atomics on HIP, against what clang 19 said of the header of 0.1.15 for gfx942."""
+"""Test what is known of atomics on HIP, against what clang 19 said of the header of 0.1.15 for gfx942."""
 
 from __future__ import annotations
 

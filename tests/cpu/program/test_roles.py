@@ -1,4 +1,4 @@
-"""What kernels do with their parameters: read from snapshots of every release, and from atomics in all spellings."""
+"""Test what kernels do with their parameters: read from snapshots of every release, and atomics in all spellings."""
 
 from __future__ import annotations
 

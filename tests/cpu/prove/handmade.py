@@ -66,8 +66,8 @@ def within(index: Expr, size: int = 64) -> tuple[Expr, Expr]:
 def status(
     source: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = (), root: str | None = None
 ) -> str:
-    """What is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares them.
-    root: what the atomic adds to, where the kernel has several.
+    """Return what is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares
+    them. root: what the atomic adds to, where the kernel has several.
     """
     found = evidences(subject(pair(source, lowered, *buffers, seen=seen)))
     (asked,) = (e for e in found if root in (None, e.match.source[0].target.root))

@@ -1,4 +1,5 @@
-"""What a kernel's functions add, found by running them: one block, thread after thread, in plain Python integers.
+"""Define what a kernel's functions add, found by running them: one block, thread after thread, in plain Python
+integers.
 
 Slow and simple on purpose, and independent of tlcheck.prove, which it judges. Memory that the kernel declares has
 made-up contents that depend only on (memory, element); registers that passes invented are run for real.
@@ -68,13 +69,13 @@ class Kernel:
         return other
 
     def multiset(self, checkpoint: str, root: str, block: Mapping[str, int]) -> Counter[object]:
-        """What is to be compared of the additions to `root`: those in bounds where bounds cut what is written."""
+        """Return what is to be compared of the additions to `root`: those in bounds where bounds cut them."""
         safe = self.snapshot.pass_configs.get("tl.disable_safe_memory_legalize", "False") not in ("True", "1")
         bounded = safe and checkpoint in ("intent", *UNGUARDED)
         return Counter(a.key for a in self.additions(checkpoint, block) if a.root == root and (a.inside or not bounded))
 
     def differs(self, checkpoint: str, root: str, block: Mapping[str, int]) -> str:
-        """What is wrong with the additions to `root` there, in words; empty if nothing."""
+        """Return what is wrong with the additions to `root` there, in words; empty if nothing."""
         want, have = self.multiset("intent", root, block), self.multiset(checkpoint, root, block)
         askew = [a for a in self.additions(checkpoint, block) if a.root == root and a.lane == 0 and a.offset % a.width]
         missing, extra = want - have, have - want

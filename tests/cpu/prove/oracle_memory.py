@@ -11,7 +11,7 @@ from tlcheck.snapshot.walk import statements
 
 
 class Layouts(Protocol):
-    """What a run needs to know of its kernel."""
+    """A record of what a run needs to know of its kernel."""
 
     layouts: dict[str, Layout]
     declared: dict[str, Buffer]
@@ -63,7 +63,7 @@ class Machine:
         return str(data.value)
 
     def read(self, load: Expr, indices: tuple[int, ...]) -> object:
-        """What a load reads: what a register was given, else the element of memory that it names."""
+        """Return what a load reads: what a register was given, else the element of memory that it names."""
         buffer = load.buffer
         assert buffer is not None
         root = self.root(buffer)

@@ -36,13 +36,15 @@ class Addition:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What has to be the same on both sides."""
+        """Return what has to be the same on both sides."""
         return self.operation, self.returns, self.offset, self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an atomic goes, as expressions. guard: a condition in the destination itself. extents: of a tile."""
+    """A record of where an atomic goes, as expressions. guard: a condition in the destination itself. extents: of a
+    tile.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]

@@ -48,7 +48,7 @@ MAX_TEXT = 200_000
 
 
 class UnsupportedError(Exception):
-    """What the oracle does not interpret."""
+    """Something that the oracle does not interpret."""
 
 
 def lanes_of(dtype: str) -> int:
@@ -77,7 +77,7 @@ class Source:
         return self._short(self._number(e))
 
     def value(self, e: Expr) -> str:
-        """What is added: a tree of operations over the elements that are read, without casts."""
+        """Return what is added: a tree of operations over the elements that are read, without casts."""
         return self._short(self._value(e))
 
     def _short(self, text: str) -> str:

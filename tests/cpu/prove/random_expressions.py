@@ -68,7 +68,7 @@ def condition(random: Random, variables: Sequence[Expr], depth: int) -> Expr:
 
 
 def value(e: Expr, values: Values) -> int:
-    """What an expression is at one point."""
+    """Return what an expression is at one point."""
     if e.op == "int":
         return int(e.value or 0)
     if e.op == "var":

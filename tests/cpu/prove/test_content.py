@@ -130,7 +130,7 @@ OWN = Buffer("own", "float32", (number(1),), "local", Expr("var", "handle", valu
 
 
 def privately(stmt: Stmt) -> Stmt:
-    """What is added goes through a register that the kernel declares."""
+    """Send what is added through a register that the kernel declares."""
     if not is_atomic(stmt):
         return stmt
     call = stmt.value  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What is found wrong in one instance, against additions counted point by point."""
+"""Test what is found wrong in one instance, against additions counted point by point."""
 
 from __future__ import annotations
 

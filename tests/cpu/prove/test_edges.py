@@ -24,7 +24,7 @@ SHOWN = [name for name in RIGHT if not name.startswith("peeled")]  # no instance
 
 
 def made_wrong(fixture: Fixture) -> list[Mutant]:
-    """What a pass could do wrong at the last checkpoint, to the atomic that is judged."""
+    """Return what a pass could do wrong at the last checkpoint, to the atomic that is judged."""
     return list(mutants(fixture.snapshot(), ("device-tir",)))
 
 
@@ -93,7 +93,7 @@ def with_terms(snapshot: Snapshot, count: int) -> Snapshot:
 
 @pytest.fixture
 def frames() -> Iterator[int]:
-    """How many there may be, fewer than usual: the work grows with the square of the terms."""
+    """Allow fewer terms than usual: the work grows with their square."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(500)
     yield 500

@@ -33,7 +33,7 @@ def real(value: float, dtype: str) -> Expr:
 
 
 def verdict(source: Expr, lowered: Expr) -> str:
-    """What is proved of a value that becomes another."""
+    """Return what is proved of a value that becomes another."""
     element = load(SUMS, THREAD)
     return status(add(element, source), add(element, lowered), HALVES, FLOATS, SUMS)
 
@@ -158,7 +158,7 @@ COUNTERS = tensor("a", "int32", 65, 91_044)
 
 
 def returned(index: Expr, how: str = "address_of") -> Expr:
-    """What an atomic finds at an index."""
+    """Return what an atomic finds at an index."""
     place = address(load(COUNTERS, index))
     pointer = Expr("call", "handle", (place.args[0], number(1), number(3)), how) if how == "access_ptr" else place
     return Expr("call", "int32", (pointer, number(1)), "atomic_add_ret_elem_op")

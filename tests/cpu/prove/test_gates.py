@@ -27,7 +27,7 @@ def algebra_of(random: Random, step: tuple[int | None, int | None]) -> Algebra:
 
 
 def lanes(algebra: Algebra, gates: list[tuple[int, Poly]], values: dict[int, int]) -> tuple[bool, ...]:
-    """Which threads run where the outer halves have these values."""
+    """Return which threads run where the outer halves have these values."""
     last = algebra.ranges[THREAD][1] or 0
     return tuple(
         all(values[n] + int(Evaluator(algebra, {THREAD: t})(inside)) >= 0 for n, inside in gates)

@@ -30,7 +30,7 @@ TABLES = table(0), table(1)
 
 @dataclass(frozen=True)
 class Form:
-    """What a part is made of: lane (i, j) adds what it reads, where its gate and its flag let it."""
+    """A record of what a part is made of: lane (i, j) adds what it reads, where its gate and its flag let it."""
 
     start: int = 0
     rows: int = 64

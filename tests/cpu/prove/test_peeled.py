@@ -49,7 +49,7 @@ def _adds(stmt: Stmt) -> bool:
 
 
 def _addresses(stmt: Stmt) -> list[Expr]:
-    """What says how often and where something is added; that all 64 threads run is said twice."""
+    """Return what says how often and where something is added; that all 64 threads run is said twice."""
     if isinstance(stmt, Evaluate):
         return [stmt.value.args[0].args[0]]
     if isinstance(stmt, If):
@@ -190,18 +190,18 @@ def _loop(function: Function) -> For:
 
 
 def _step(loop: For) -> Stmt:
-    """What adds in the loop."""
+    """Return what adds in the loop."""
     return next(s for s in statements(loop) if isinstance(s, If) and _adds(s))
 
 
 def _behind(function: Function) -> Stmt:
-    """What adds behind the loop."""
+    """Return what adds behind the loop."""
     inside = list(statements(_loop(function)))
     return next(s for s in statements(function.body) if isinstance(s, If) and _adds(s) and s not in inside)
 
 
 def _one(loop: For, k: Expr) -> Stmt:
-    """What adds in one iteration, where there is that one."""
+    """Return what adds in one iteration, where there is that one."""
 
     def at(old: Stmt, now: Stmt) -> Stmt:
         roots = expressions(now)

@@ -1,4 +1,4 @@
-"""What atomics are compared with: the kernel before the first pass, where that can be read."""
+"""Test what atomics are compared with: the kernel before the first pass, where that can be read."""
 
 from __future__ import annotations
 

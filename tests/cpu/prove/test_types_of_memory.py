@@ -40,7 +40,7 @@ IS_TRUE = cast("bool", BYTE)
 
 
 def of_mask(written: Stmt, lowered: Stmt) -> str:
-    """What is proved of a kernel with a mask, which is lowered to bytes."""
+    """Return what is proved of a kernel with a mask, which is lowered to bytes."""
     return status(parallel(written), lowered, MASK, seen=(BYTES,))
 
 

@@ -1,4 +1,4 @@
-"""What an atomic adds: values staged in registers, casts on the way, and the launch that adds them."""
+"""Test what an atomic adds: values staged in registers, casts on the way, and the launch that adds them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ THREADS, WIDTH = 256, 4
 
 
 def whole(lanes: int) -> tuple[Algebra, Footprint]:
-    """What is meant: each of the block's `lanes` elements of A is added to the same element of B, once."""
+    """Return what is meant: each of the block's `lanes` elements of A is added to the same element of B, once."""
     algebra = Algebra(unread)
     algebra.ranges.update({BLOCK: (0, 63), 1: (0, lanes - 1)})
     element = add(scale(algebra.variable(BLOCK), lanes), algebra.variable(1))

@@ -16,7 +16,7 @@ FOOTPRINT = frozenset(("TLA001", "TLA002", "TLA003", "TLA005", "TLA006", "TLA007
 
 
 def untrue(snapshot: Snapshot, atomic: Claim) -> str:
-    """What of a footprint rule's finding is not so; empty if all is. Raises UnsupportedError.
+    """Return what of a footprint rule's finding is not so; empty if all is. Raises UnsupportedError.
 
     What memory holds may decide whether a lane runs: it is enough that the finding is true of some content.
     """

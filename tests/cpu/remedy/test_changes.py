@@ -1,4 +1,4 @@
-"""What is tried, and in which order."""
+"""Test what is tried, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pass configuration of a kernel makes the difference: every one of them is flipped alone."""
+"""Test which pass configuration of a kernel makes the difference: every one of them is flipped alone."""
 
 from __future__ import annotations
 

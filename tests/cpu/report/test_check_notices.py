@@ -1,4 +1,4 @@
-"""What `check` found, in the formats for machines and reviewers: the same words, at the line that is wrong."""
+"""Test what `check` found, in the formats for machines and reviewers: the same words, at the line that is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where reports are printed: widths, blanks and colours with a terminal and without one."""
+"""Test where reports are printed: widths, blanks and colours with a terminal and without one."""
 
 from __future__ import annotations
 

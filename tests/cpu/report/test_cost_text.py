@@ -1,4 +1,4 @@
-"""What `tlcheck cost` prints of a kernel."""
+"""Test what `tlcheck cost` prints of a kernel."""
 
 from __future__ import annotations
 

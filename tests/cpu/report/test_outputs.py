@@ -1,4 +1,4 @@
-"""Where reports go."""
+"""Test where reports go."""
 
 from __future__ import annotations
 

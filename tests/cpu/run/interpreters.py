@@ -68,7 +68,7 @@ def make_sanitizer(folder: Path, logs: Mapping[str, str]) -> Path:
 
 
 def tasks(folder: Path) -> list[dict[str, Any]]:
-    """What the interpreter was asked to do, in order."""
+    """Return what the interpreter was asked to do, in order."""
     lines = (folder / "tasks.jsonl").read_text().splitlines()
     return [json.loads(line)["task"] for line in lines]
 

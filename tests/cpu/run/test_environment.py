@@ -1,4 +1,4 @@
-"""Where a run took place."""
+"""Test where a run took place."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ EXPECTED = Expect(rule="TLO002", releases=">=0.1.6", buffer="C", reason="the lay
 
 
 def plan(**steps: Mapping[str, Any]) -> dict[str, Any]:
-    """What the device does with each case; one for sm_80, as the snapshot."""
+    """Return what the device does with each case; one for sm_80, as the snapshot."""
     verify = {f"verify:{name}": step for name, step in steps.items()}
     return {"device": {"answer": {"phase": "done", "device": SM_80}}, **verify}
 

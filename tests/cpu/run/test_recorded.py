@@ -48,7 +48,7 @@ def keep(folder: Path, kernel: Callable[..., Any], *args: Any, of: Parameters = 
 
 
 def repeat(folder: Path, kernel: Callable[..., None], **changes: Any) -> set[str]:
-    """What `tlcheck run` finds when it repeats the call."""
+    """Return what `tlcheck run` finds when it repeats the call."""
     case = Case(None, recorded="call-0001.pt", updates=("B",))
     t = replace(task(poisoned=("S",), updated=("B",)), file=str(folder / "cases.py"), **changes)
     of, runnable = subject(case), compiled(kernel)

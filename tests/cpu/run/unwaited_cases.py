@@ -125,7 +125,7 @@ def in_branches(waited: int | None, released: int, filled: int = 128, steps: int
 
 
 def one_store(waits: bool):
-    """What a store reads is written again."""
+    """Write again what a store reads."""
 
     @T.prim_func
     def main(A: T.Tensor(SHAPE, "float16"), B: T.Tensor((2, *SHAPE), "float16")):

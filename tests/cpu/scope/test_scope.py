@@ -1,4 +1,4 @@
-"""How far an output that agreed reaches."""
+"""Test how far an output that agreed reaches."""
 
 from __future__ import annotations
 

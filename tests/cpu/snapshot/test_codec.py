@@ -289,7 +289,7 @@ def test_what_schema_2_adds_survives() -> None:
 
 
 def _plain(function: Function) -> Iterator[object]:
-    """What the text does not show of the statements."""
+    """Yield what the text does not show of the statements."""
     for s in statements(function.body):
         if isinstance(s, Launch):
             yield s.name, [p.value for p in s.params], s.attrs

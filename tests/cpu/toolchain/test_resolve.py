@@ -1,4 +1,4 @@
-"""What each way of naming a toolchain means, and what is said about one that is not there."""
+"""Test what each way of naming a toolchain means, and what is said about one that is not there."""
 
 from __future__ import annotations
 

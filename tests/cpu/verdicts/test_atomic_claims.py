@@ -95,7 +95,7 @@ def test_half_of_attentions_vectors_are_misaligned_too() -> None:
 
 
 def _what(finding: Finding, rule: str) -> str:
-    """What one of the rules under `also` says, at the finding's checkpoint."""
+    """Return what one of the rules under `also` says, at the finding's checkpoint."""
     of = subject(DEMO.snapshot())
     said = [
         broken.what
@@ -177,7 +177,7 @@ def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
 
 
 def test_the_lanes_of_both_sides_count_before_blocks_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only those of the kernel as written count, checking may take hours."""
+    """Checking may take hours if only those of the kernel as written count."""
     fixture = next(f for f in INDEX.fixtures if f.path == "era/shared_histogram-0.1.14")
     assert all(a.verdict == "proved" for a in fixture.report().claims)
     written = 4 * 128  # blocks and threads, of which each has one addition on either side

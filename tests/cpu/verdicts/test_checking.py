@@ -20,7 +20,7 @@ pytestmark = pytest.mark.fresh
 
 
 class Told:
-    """What a watcher hears, in its order."""
+    """A record of what a watcher hears, in its order."""
 
     def __init__(self) -> None:
         self.words: list[str] = []

@@ -56,7 +56,7 @@ def test_a_kept_verdict_is_the_same(saved: Path, tmp_path: Path, request: pytest
 
 
 def test_an_operator_that_is_edited_has_its_kernels_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What only proofs say stays as it was."""
+    """Results of proofs alone stay as they were."""
     package, kept_in = tmp_path / "tlcheck", Cache(tmp_path / "kept")
     shutil.copytree(Path(tlcheck.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "_PACKAGE", package)

@@ -1,4 +1,4 @@
-"""What is found in a kernel file, and what is said of what is not there."""
+"""Test what is found in a kernel file, and what is said of what is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How errors become a few useful lines."""
+"""Test how errors become a few useful lines."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ def only_job(python: Path, env: Mapping[str, str]) -> None:
 
 
 def answers_of(worker: Worker, job: Job) -> list[Answer]:
-    """What a job that has a process of its own comes to."""
+    """Return what a job that has a process of its own comes to."""
     worker.send(job)
     answers: list[Answer] = []
     while worker.running:

@@ -1,4 +1,6 @@
-"""Which modules are kept of a pipeline, and what is done with those that cannot be saved; modules are plain strings."""
+"""Test which modules are kept of a pipeline, and what is done with those that cannot be saved; modules are plain
+strings.
+"""
 
 from __future__ import annotations
 

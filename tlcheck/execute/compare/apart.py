@@ -44,8 +44,8 @@ def requests(levels: BothLevels) -> list[Request]:
 
 
 def joined(levels: BothLevels, parts: Sequence[Execution], are_ordered: bool) -> Execution:
-    """What executions of all requests say together; else the last one, which has found something in its own blocks, or
-    the first that could not come to its end: nothing is known of that block.
+    """Return what executions of all requests say together; else the last one, which has found something in its own
+    blocks, or the first that could not come to its end: nothing is known of that block.
 
     are_ordered: whether it is known that no block accesses what another one writes.
     """

@@ -1,4 +1,4 @@
-"""Which statements of the source a lowered statement does: those that read and write buffers of the same names.
+"""Find which statements of the source a lowered statement does: those that read and write buffers of the same names.
 
 Copies through buffers that the source does not have, and operands in registers of their own, hide what a statement
 does: then nothing is known.

@@ -14,7 +14,7 @@ from tlcheck.snapshot.ir import Function
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What was counted. counters: of each machine that ran. tensors: bytes of each, by name.
+    """A record of what was counted. counters: of each machine that ran. tensors: bytes of each, by name.
 
     source, lowered: the kernel's levels. sizes: chosen for symbolic ones.
     """

@@ -30,8 +30,8 @@ PartingKind = Literal[
 
 @dataclass(frozen=True)
 class Parting:
-    """Where both trees part. lowered, source: the two steps; reader: the lowered step that reads the first one, None
-    where it is the output itself; source_reader: of the source.
+    """A record of where both trees part. lowered, source: the two steps; reader: the lowered step that reads the first
+    one, None where it is the output itself; source_reader: of the source.
 
     guard: the condition that keeps the lowered kernel from the source's write. again: a step of a loop in which the
     lowered kernel makes once more a write that the source makes before the loop. stmt: the statement of the source that
@@ -72,7 +72,7 @@ class Descent:
         reader: TracedStep | None = None,
         source_reader: TracedStep | None = None,
     ) -> Parting | None:
-        """Where two steps that differ part; None where that cannot be told."""
+        """Return where two steps that differ part; None where that cannot be told."""
         source = self._behind(source, self._counterparts.lowered_names)
         lowered = self._behind(lowered, self._counterparts.names)
         by = reader, source_reader
@@ -211,7 +211,7 @@ def index_in(step: TracedStep) -> str:
 
 
 def leaves(step: TracedStep) -> Iterator[TracedStep]:
-    """What a step is made of in the end."""
+    """Yield what a step is made of in the end."""
     if not step.sources:
         yield step
     for source in step.sources:

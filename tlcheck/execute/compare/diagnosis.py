@@ -30,7 +30,7 @@ _STEPS = 2  # writes deep that an element is traced
 
 @dataclass(frozen=True, slots=True)
 class WrongOutput:
-    """Where an output becomes wrong, and how.
+    """A record of where an output becomes wrong, and how.
 
     difference: at the onset; how many elements differ is counted at the end. onset: None where the output is not wrong
     in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.

@@ -1,4 +1,4 @@
-"""What came of an execution."""
+"""Define what came of an execution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
+    """A record of what was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic
+    ones.
 
     statements: executed of source and lowered. illegal: an access that stopped the lowered side. ordered: buffers
     whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that

@@ -26,7 +26,7 @@ _PART = 0.2  # of the seconds, for the inputs that a script passed: where that i
 
 
 def executed(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
-    """What an execution came to, and the request that it answers.
+    """Return what an execution came to, and the request that it answers.
 
     Raises UsageError for blocks that are not in the grid.
     """

@@ -96,7 +96,9 @@ class Faults:
     def of_illegal(
         self, illegal: Illegal, block: tuple[int, int, int], reason: str, *, hangs: bool = False
     ) -> Fault | None:
-        """What stopped the source; None for what is none of these faults. hangs: the lowered kernel has no end too."""
+        """Return what stopped the source; None for what is none of these faults. hangs: the lowered kernel has no end
+        too.
+        """
         stmt, reasons = illegal.stmt, frozenset((reason,))
         if isinstance(illegal, Unkept):
             return self._of_promise(illegal, block, reason)
@@ -258,7 +260,8 @@ class Faults:
         return False
 
     def _repetitions(self, around: Sequence[Stmt], block: tuple[int, int, int] | None) -> int:
-        """How often a block, or the grid (None), runs what stands in these statements; 0 where that is not known.
+        """Return how often a block, or the grid (None), runs what stands in these statements; 0 where that is not
+        known.
 
         A loop whose iterations T.sync_threads orders counts once, and the threads of T.Parallel are its iterations.
         Raises NotModelled.
@@ -329,7 +332,7 @@ def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:
 
 
 class _Flow:
-    """What an output is made of. buffers: their pointers; writers: the statements that write these."""
+    """A record of what an output is made of. buffers: their pointers; writers: the statements that write these."""
 
     def __init__(self, function: Function, output: str) -> None:
         self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}

@@ -24,7 +24,7 @@ Judgement = Callable[[Execution], bool | str]
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Where a kernel becomes wrong.
+    """The checkpoint at which a kernel becomes wrong.
 
     skipped: checkpoints before that, up to one that is right, of which it is not known, each with the reason.
     """
@@ -80,7 +80,7 @@ class Levels:
         return course_of(self._snapshot, self._request)
 
     def execution(self, request: Request) -> Execution:
-        """What a request comes to; each is executed once."""
+        """Return what a request comes to; each is executed once."""
         key = replace(request, given=None)
         if key not in self._known:
             self._known[key] = execute(self._snapshot, request)

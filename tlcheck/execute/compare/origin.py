@@ -172,7 +172,7 @@ class _Search:
         return kernels(self._snapshot.checkpoints[checkpoint])
 
     def _held(self, source: Invocation) -> Mapping[int, Mapping[str, HeldValues]]:
-        """What the buffers of each kernel of the source hold, by its number; of one that runs in parts nothing."""
+        """Return what the buffers of each kernel of the source hold, by its number; nothing of one in parts."""
         made: dict[int, list[ValueRecorder]] = {}
         self._shapes, self._shared = dict(self._made.shapes), set[str]()
         own = self._kernels(SOURCE)
@@ -190,7 +190,7 @@ class _Search:
         return {number: found[0].held if len(found) == 1 else {} for number, found in sorted(made.items())}
 
     def _strays(self, lowered: Invocation) -> Sequence[tuple[StrayObserver, int]]:
-        """Who watched each kernel as lowered, with its number, in the order in which they ran. Runs it."""
+        """Return who watched each kernel as lowered, with its number, in the order in which they ran. Runs it."""
         watching: list[tuple[StrayObserver, int]] = []
         own = self._kernels(self._request.checkpoint)
         is_paired = len(own) == len(self._kernels(SOURCE))
@@ -239,7 +239,7 @@ class _Search:
         return ", ".join(map(str, self._index(name, element)))
 
     def _of_parting(self, parting: Parting) -> ValueOrigin:
-        """What a parting is as an access of the lowered kernel."""
+        """Return what a parting is as an access of the lowered kernel."""
         own, step = parting.source, parting.lowered
         made = self._made_by(own, step, parting)
         read = self._read_by(own, parting)
@@ -289,7 +289,7 @@ class _Search:
         return ValueOrigin(kind, self._read_by(own, parting), False, "", "", added, got, total=right)
 
     def _terms(self) -> tuple[int, int] | None:
-        """How many terms the source and the lowered kernel add up: what both leave of inputs that are all 1.
+        """Return how many terms the source and the lowered kernel add up: what both leave of inputs that are all 1.
 
         None where these are no whole numbers, where inputs are not floats, or the target takes 1 for another number.
         """

@@ -68,7 +68,7 @@ class OutputOutcome:
 
 
 def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Stored:
-    """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
+    """Return what the lowered kernel left of an output; nothing of one that it has no parameter for."""
     return tensors[name].outcome(seed) if name in tensors else Stored(np.empty(0, np.intp), np.empty(0))
 
 
@@ -114,7 +114,7 @@ def _same(a: Array, b: Array) -> Mask:
 
 
 def _everywhere(side: Stored, initial: Array, elements: Array) -> tuple[Array, Mask]:
-    """What all elements are on a side, and which of them it has written."""
+    """Return what all elements are on a side, and which of them it has written."""
     if len(side.elements) == len(elements):
         return side.values.astype(initial.dtype, copy=False), np.ones(len(elements), np.bool_)
     values, written = initial.copy(), np.zeros(len(elements), np.bool_)
@@ -124,7 +124,9 @@ def _everywhere(side: Stored, initial: Array, elements: Array) -> tuple[Array, M
 
 
 def strays(expected: Array, got: Array) -> Mask | None:
-    """Which values are not among the expected ones, wherever these are; None if both have the same, each as often."""
+    """Return which values are not among the expected ones, wherever these are; None if both have the same, each as
+    often.
+    """
     ordered = np.sort(expected)
     if _equal(ordered, np.sort(got)).all():
         return None
@@ -141,7 +143,7 @@ def union(a: Array, b: Array) -> Array:
 
 
 def numberless(compared: Compared) -> int:
-    """How many elements are NaN in the source, and were set: equal, and yet nothing was compared."""
+    """Return how many elements are NaN in the source, and were set: equal, and yet nothing was compared."""
     if compared.expected.dtype.kind != "f":
         return 0
     return int((np.isnan(compared.expected) & ~is_poison(compared.expected)).sum())

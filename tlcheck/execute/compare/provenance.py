@@ -1,4 +1,4 @@
-"""Where an element of a tensor comes from: a tree of writes, in the source and as lowered.
+"""Find where an element of a tensor comes from: a tree of writes, in the source and as lowered.
 
 Each level of the tree is one more run of the block that writes the element, watched for the cells that the level
 before asks for (`tracer`).

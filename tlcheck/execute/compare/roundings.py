@@ -1,4 +1,4 @@
-"""What float64 hides: a run in the kernel's own types, and whether it loses more than the source does.
+"""Find what float64 hides: a run in the kernel's own types, and whether it loses more than the source does.
 
 Both levels run once more with floats rounded to their types, the source with what rounding each term of a
 sum may cost on top. Their distances from the exact results are compared, not their elements: another order of
@@ -38,7 +38,7 @@ def rounds(function: Function) -> bool:
 
 
 def coarser(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask | None:
-    """Which elements to show where a kernel as lowered loses more than in the source; None where it does not.
+    """Return which elements to show where a kernel as lowered loses more than in the source; None where it does not.
 
     exact: the results in float64; the others in real types, `written` with the cost of its sums.
     """
@@ -89,7 +89,7 @@ def _named(e: Expr, values: Mapping[int, Expr]) -> Expr:
 
 
 def finer(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask | None:
-    """Which elements to show where a kernel as lowered lacks a rounding of the source; None where it has each.
+    """Return which elements to show where a kernel as lowered lacks a rounding of the source; None where it has each.
 
     As `coarser`, the other way round: where no type is narrower than float32, nothing else loses as much.
     """

@@ -82,7 +82,7 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 
 
 def _counts(levels: BothLevels) -> Counted | None:
-    """What the lowered kernel costs; None where it does not come to its end."""
+    """Return what the lowered kernel costs; None where it does not come to its end."""
     try:
         return counted(levels)
     except Stopped:
@@ -114,7 +114,7 @@ class _EarlyRun:
 def _rounded(
     name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation, *, meant: bool
 ) -> Difference | None:
-    """How an output of the kernel as lowered loses more than in the source; None where it does not.
+    """Return how an output of the kernel as lowered loses more than in the source; None where it does not.
 
     meant: how it lacks a rounding that the source has.
     """
@@ -234,7 +234,9 @@ class _Judge:
         return replace(report, faults=() if found is None else (found,), digest=self._digest(source, draw))
 
     def _stray(self, illegal: Illegal, draw: inputs.Draw) -> Fault | None:
-        """How drawn inputs lead the source out of the tensor that the lowered kernel leaves; None where they do not."""
+        """Return how drawn inputs lead the source out of the tensor that the lowered kernel leaves; None where they do
+        not.
+        """
         levels = self._levels
         if levels.request.is_own or not levels.source_run[0].strayed:
             return None
@@ -250,7 +252,9 @@ class _Judge:
         return Faults(levels.source, levels.sizes, threads, levels.request.is_own)
 
     def _missed(self, illegal: Illegal) -> Reason:
-        """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
+        """Return why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it
+        is.
+        """
         return said_of(self._levels.diverged) if is_of_barrier(illegal) else UNSAID
 
     def _barrier(self, reason: Reason) -> Fault | None:
@@ -449,7 +453,7 @@ class _Judge:
         return frozenset(race.parameter or race.buffer for race in races)
 
     def _authors(self, draw: inputs.Draw, about: frozenset[str] | None) -> list[Author]:
-        """Who watched the source, once more, for races of its own. about: buffers, None for all."""
+        """Return who watched the source, once more, for races of its own. about: buffers, None for all."""
         invocation = self._levels.source_invocation(draw)
         allocated = [stmt.buffer for stmt in statements(self._levels.source.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
@@ -581,7 +585,7 @@ class _Judge:
         return OutputOutcome(name, "refuted", difference=found)
 
     def _last_write(self, name: str, difference: Difference, invocation: Invocation) -> Writer | None:
-        """Who writes an element last, in a run of its own; None also where the level has no such parameter."""
+        """Return who writes an element last, in a run of its own; None also where the level has no such parameter."""
         tracing = Tracing(invocation.kernel, name, difference.seed, difference.element)
         try:
             invocation.run(tracing)

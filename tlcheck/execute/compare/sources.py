@@ -84,7 +84,9 @@ class _Sources:
                     yield name, found
 
     def _compared(self, name: str, seed: int, was: Invocation, now: Invocation, draw: inputs.Draw) -> Difference | None:
-        """How one output differs, but by rounding. A number where there was none, or none any more, is no rounding."""
+        """Return how one output differs, but by rounding. A number where there was none, or none any more, is no
+        rounding.
+        """
         expected, got = was.left[name].outcome(seed), comparison.left_of(now.left, name, seed)
         elements, initial = expected.elements, expected.values
         if not np.array_equal(elements, got.elements):

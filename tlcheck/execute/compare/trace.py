@@ -177,7 +177,7 @@ def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> 
 
 
 def _sums(prepared: _Prepared, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
-    """What blocks leave together, in the source and as lowered."""
+    """Return what blocks leave together, in the source and as lowered."""
     made = prepared.invocations(request, early=early)
     found = []
     for invocation in (made.source(), made.lowered()):

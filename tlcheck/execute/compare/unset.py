@@ -1,4 +1,4 @@
-"""Which memory of a block that nothing set an output depends on: the output is known where that memory is zeros.
+"""Find which memory of a block that nothing set an output depends on: the output is known where that memory is zeros.
 
 A read of memory that nothing set is no fault by itself: a kernel may drop what it made of it. So the source runs again,
 with one allocation after the other cleared, and with other values where nothing is written.
@@ -73,7 +73,7 @@ class UnsetMemory:
         return len(one.left[output].outcome(self._levels.worlds[0].seed).elements)
 
     def _unknown(self, output: str, cleared: frozenset[int] | None) -> int:
-        """How many elements of an output depend on what nothing wrote; all where different ones are written."""
+        """Return how many elements of an output depend on what nothing wrote; all where different ones are written."""
         seed = self._levels.worlds[0].seed
         one, other = (invocation.left[output].outcome(seed) for invocation in self._run(cleared))
         if not np.array_equal(one.elements, other.elements) or not len(one.elements):

@@ -1,5 +1,5 @@
-"""What an author may not have meant, and is no fault: indices that leave a tensor, elements that no block writes, a
-wait for copies in a kernel that begins none.
+"""Find what an author may not have meant, and is no fault: indices that leave a tensor, elements that no block writes,
+a wait for copies in a kernel that begins none.
 
 TileLang guards every plain access of a tensor: one out of bounds reads 0, or the tensor's safe value, and a store is
 dropped. A tail, where the last block is larger than what is left, relies on that. A statement is a warning where the

@@ -1,4 +1,4 @@
-"""Who wrote an element of an output last."""
+"""Find who wrote an element of an output last."""
 
 from __future__ import annotations
 

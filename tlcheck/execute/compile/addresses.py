@@ -1,4 +1,4 @@
-"""Which elements an index or an address names, compiled for one state."""
+"""Find which elements an index or an address names, compiled for one state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Addresses:
         self.safe_values: dict[int, int | float] = dict(safe_values or {})
 
     def start(self, uid: int) -> Code:
-        """How many bytes into its allocation a pointer points."""
+        """Return how many bytes into its allocation a pointer points."""
         return joined(lambda *parts: sum(parts), *map(self._code, self._pointers.offsets(uid)))
 
     def place(self, buffer: Buffer, indices: list[Code]) -> BufferElement:
@@ -76,7 +76,7 @@ class Addresses:
         return self._made(str(pointer.value), kind, root, self.start(pointer.uid), triples)
 
     def kind(self, pointer: Expr) -> Kind:
-        """What a pointer points to."""
+        """Return what a pointer points to."""
         return kind_of(self._target(pointer)[0].dtype)
 
     def _tensor(self, buffer: Buffer) -> Pages | None:
@@ -96,7 +96,7 @@ class Addresses:
         return strides if lanes == 1 else [joined(_multiply, s, constant(lanes)) for s in strides]
 
     def _length(self, buffer: Buffer) -> Code:
-        """How many elements there are from the start of a buffer; an address's own shape says nothing of it."""
+        """Return how many elements there are from the start of a buffer; an address's own shape says nothing of it."""
         length = self._pointers.length(buffer)
         return _EVERYTHING if length is None else constant(length)
 

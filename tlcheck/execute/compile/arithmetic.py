@@ -48,5 +48,5 @@ _LANES = _Lanes()
 
 
 def applied(e: Expr) -> Callable[..., Any] | None:
-    """What an operator of the table does with the values of its operands; floats are not rounded."""
+    """Return what an operator of the table does with the values of its operands; floats are not rounded."""
     return meaning(e, _LANES)

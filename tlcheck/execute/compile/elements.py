@@ -86,7 +86,7 @@ class BufferElement(Place):
 
 
 def _left_out(outside: Mask | None, mask: Mask | None) -> Mask | None:
-    """Where nothing is read: out of bounds, and in lanes that take no part."""
+    """Return where nothing is read: out of bounds, and in lanes that take no part."""
     if mask is None or mask.all():
         return outside
     inactive: Mask = ~mask

@@ -277,7 +277,7 @@ def _operator(e: Expr, program: KernelProgram) -> Code:
 
 
 def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
-    """What an operator does with the values of its arguments."""
+    """Return what an operator does with the values of its arguments."""
     if program.options.field is not None and e.op not in ("cast", "ramp", "broadcast"):
         formula = formulas.operation(e, program.options.field)
         if formula is not None:

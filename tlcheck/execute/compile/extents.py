@@ -25,7 +25,7 @@ _LAST_THREAD = 1023  # a block has no more
 
 
 class Signs:
-    """Which indices of a source kernel are negative for certain."""
+    """A record of which indices of a source kernel are negative for certain."""
 
     def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
         """sizes: variables by name."""

@@ -1,4 +1,4 @@
-"""What operators and functions are where floats are elements of a field (`execute.field`).
+"""Define what operators and functions are where floats are elements of a field (`execute.field`).
 
 Sums, differences and products are those of numbers, reduced afterwards as others are rounded. The other operators and
 the calls that may be made are here; any other raises NotModelled, which ends the attempt.
@@ -42,7 +42,7 @@ def require_handler(handler: object, name: str) -> None:
 
 
 def operation(e: Expr, field: Field) -> Apply | None:
-    """What an operator does; None where it is as with numbers, and its result to be reduced."""
+    """Return what an operator does; None where it is as with numbers, and its result to be reduced."""
     kinds = [kind_of(a.dtype) for a in e.args if a.op != "str"]
     if not any(kind.is_float for kind in (*kinds, kind_of(e.dtype))):
         return None
@@ -62,7 +62,7 @@ def operation(e: Expr, field: Field) -> Apply | None:
 
 
 def function(name: str, e: Expr, field: Field) -> Apply | None:
-    """What a function does; None for one of integers alone."""
+    """Return what a function does; None for one of integers alone."""
     kinds = [kind_of(a.dtype) for a in e.args if a.op != "str"]
     if not any(kind.is_float for kind in (*kinds, kind_of(e.dtype))):
         return None
@@ -139,7 +139,7 @@ def _constant(e: Expr) -> float | None:
 
 
 def reduction(combine: np.ufunc, field: Field) -> Callable[[Any, int], Any]:
-    """How floats along an axis are combined."""
+    """Return how floats along an axis are combined."""
     if combine is np.add:
         return lambda terms, axis: terms.sum(axis=axis)
     if combine not in (np.maximum, np.minimum):
@@ -155,7 +155,7 @@ def require_sum(combine: np.ufunc, field: Field | None) -> None:
 
 
 def combination(name: str, combine: Apply, field: Field | None) -> Apply:
-    """How two floats are combined, by the name of a reduction of threads."""
+    """Return how two floats are combined, by the name of a reduction of threads."""
     if field is None or name == "Sum":
         return combine
     extremum = {"Max": "max", "Min": "min", "MaxNan": "max", "MinNan": "min"}.get(name)

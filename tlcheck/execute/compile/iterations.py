@@ -181,7 +181,9 @@ def _signature(stmt: Stmt) -> Signature | None:
 
 @dataclass(frozen=True)
 class Registers:
-    """What a loop's iterations leave of registers of which each has a copy: (whole, copies, which cells they write)."""
+    """A record of what a loop's iterations leave of registers of which each has a copy: (whole, copies, which cells
+    they write).
+    """
 
     own: list[tuple[Cells, Cells, Mask]]
 
@@ -219,7 +221,7 @@ class Registers:
 
 
 def _writes(body: Stmt) -> Iterator[int]:
-    """What the places that are written are made of."""
+    """Yield what the places that are written are made of."""
     for stmt in statements(body):
         if isinstance(stmt, Store):
             yield id(stmt.indices)
@@ -228,7 +230,7 @@ def _writes(body: Stmt) -> Iterator[int]:
 
 
 def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
-    """What the places that a statement reads are made of, and those that it writes."""
+    """Return what the places that a statement reads are made of, and those that it writes."""
     reads = [id(e.args) for e in postorder(expressions(stmt)) if e.op == "load"]
     if isinstance(stmt, Store):
         return reads, [id(stmt.indices)]
@@ -245,7 +247,7 @@ def _adds(stmt: Stmt) -> bool:
 
 
 def _positions(place: BufferElement, times: int, worlds: int) -> Array | None:
-    """Where a place is, (elements and inner loops, iterations, worlds, threads); None if that varies otherwise."""
+    """Return where a place is, (elements and inner loops, iterations, worlds, threads); None if it varies otherwise."""
     state = place.state
     if not place.steady or place.needs:
         return None
@@ -300,7 +302,7 @@ def _is_sum(touching: list[_Touching], places: list[tuple[int, BufferElement]], 
 def _first_written(
     touching: list[_Touching], places: list[tuple[int, BufferElement]], whole: Cells, times: int, worlds: int
 ) -> Mask | None:
-    """Which cells of registers each iteration writes, if it reads no others; None where that is not sure."""
+    """Return which cells of registers each iteration writes, if it reads no others; None where that is not sure."""
     if whole.tags is not None or whole.data.shape[1] != worlds or any(_is_conditional(stmt) for stmt, _, _ in touching):
         return None
     made: dict[int, list[BufferElement]] = {}

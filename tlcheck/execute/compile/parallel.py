@@ -89,7 +89,7 @@ def variables_of(body: Stmt) -> list[int]:
 
 
 def _of_all_threads(value: Value, frame: Frame) -> Value:
-    """What a variable is in an iteration: its value in the threads, which have to agree. Raises SourceUnclear."""
+    """Return what a variable is in an iteration: its value in the threads, which must agree. Raises SourceUnclear."""
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return value
     mask = frame.mask()

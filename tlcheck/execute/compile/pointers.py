@@ -1,4 +1,4 @@
-"""Which pointers and buffers see the same allocation, and where in it they begin."""
+"""Find which pointers and buffers see the same allocation, and where in it they begin."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Pointers:
         return self._bound.get(pointer.uid, pointer) if pointer.op == "var" else pointer
 
     def kinds(self, buffer: Buffer) -> tuple[Kind, ...]:
-        """What an allocation is seen as."""
+        """Return what an allocation is seen as."""
         return tuple(self._kinds.get(self.root(buffer.data.uid), {})) or (kind_of(buffer.dtype),)
 
     def room(self, buffer: Buffer) -> int:
@@ -92,13 +92,13 @@ class Pointers:
         return allocated is not buffer and len(buffer.shape) == 1 and allocated.dtype == "uint8" != buffer.dtype
 
     def length(self, buffer: Buffer) -> int | None:
-        """How many elements there are from the start of a buffer that is allocated; None for another."""
+        """Return how many elements there are from the start of a buffer that is allocated; None for another."""
         allocated = self._allocated.get(buffer.data.uid)
         return None if allocated is None else self.size(allocated) * 8 // kind_of(buffer.dtype).bits
 
     @property
     def shared_buffers(self) -> int:
-        """How many buffers of the kernel are in shared memory."""
+        """Return how many buffers of the kernel are in shared memory."""
         return sum(buffer.scope.startswith("shared") for buffer in self._allocated.values())
 
     def _alias(self, pointer: Expr, value: Expr) -> None:

@@ -147,7 +147,7 @@ class KernelProgram:
         offset: Expr | Code | None = None,
         arrange: Arrange | None = None,
     ) -> BufferElement:
-        """What an address argument points to, `offset` elements further on.
+        """Return what an address argument points to, `offset` elements further on.
 
         elements: how many make a vector; or how many elements from there each of them is.
         """
@@ -217,7 +217,7 @@ class KernelProgram:
 
 
 def _vector_octets(index: Expr, kind: Kind) -> int:
-    """What the address of a vector access is a multiple of: its size, at most 16 bytes; 1 for what is no vector.
+    """Return what the address of a vector access is a multiple of: its size, at most 16 bytes; 1 for what is no vector.
 
     Neighbouring elements are one instruction; others are accessed one by one (TileLang, codegen_cuda).
     """

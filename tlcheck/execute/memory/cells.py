@@ -23,7 +23,7 @@ _MOST_KNOWN = 1 << 22  # elements of positions that are kept
 
 
 class Hook(Protocol):
-    """Who is told of every access to an allocation."""
+    """A listener that is told of every access to an allocation."""
 
     def taken(self, memory: Any, position: Position) -> None:
         """Elements are read."""
@@ -162,7 +162,7 @@ class Cells:
             self.flat[where] = np.broadcast_to(self._new(0), self.data.shape[1:]).reshape(-1)[where % self.stride]
 
     def _new(self, reason: int) -> Array:
-        """What memory of one type holds that nothing has written."""
+        """Return what memory of one type holds that nothing has written."""
         found = nothing_in(self.kinds[0], self.seeds, reason)
         return np.zeros_like(found) if self._cleared else found
 
@@ -192,7 +192,7 @@ class Cells:
         return other
 
     def room(self, kind: Kind, start: int) -> int:
-        """How many elements of a kind there are from a byte on."""
+        """Return how many elements of a kind there are from a byte on."""
         return (int(self.data.shape[0]) * self.grain - start * 8) // kind.bits
 
     @property

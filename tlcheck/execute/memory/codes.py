@@ -46,7 +46,7 @@ def counter(uid: int) -> Code:
 
 
 def key_for(codes: Sequence[Code]) -> Callable[[Frame], Key]:
-    """What tells the values of codes apart: the loop variables that they need, or where in a cycle these are."""
+    """Return what tells the values of codes apart: the loop variables that they need, or where in a cycle these are."""
     needs = sorted(frozenset().union(*(code.needs for code in codes)))
     cycles = [cycle([code.growths.get(uid) for code in codes if uid in code.needs]) for uid in needs]
     if not needs:

@@ -1,4 +1,4 @@
-"""What statements run in: the values of variables and the lanes that are active."""
+"""Define what statements run in: the values of variables and the lanes that are active."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class LastMask:
 
 
 class OfLanes(Generic[Made]):
-    """What was made of a frame's active lanes: the same object while these are."""
+    """A record of what was made of a frame's active lanes: the same object while these are."""
 
     __slots__ = ("_active", "_made", "_make")
 

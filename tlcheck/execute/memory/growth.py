@@ -1,4 +1,5 @@
-"""How the value of an expression changes with the variable of a loop: by the same in each iteration, or in cycles.
+"""Describe how the value of an expression changes with the variable of a loop: by the same in each iteration, or in
+cycles.
 
 Stages of a pipeline take turns: what is at `k % 2 * 4096` is at two places, however often k moves on. Where the same
 is found again after some iterations, what was made of it once need not be made again.
@@ -53,7 +54,8 @@ def grown(
     needs: Sequence[frozenset[int]],
     numbers: Sequence[int | None],
 ) -> Growths:
-    """How the value of an operation grows. needs: the variables of each argument; numbers: those that are constants.
+    """Return how the value of an operation grows. needs: the variables of each argument; numbers: those that are
+    constants.
 
     Only numbers of the types that loops count in grow: those of 8 and 16 bits and the unsigned ones may wrap.
     """

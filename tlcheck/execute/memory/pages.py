@@ -27,7 +27,7 @@ Contents = Callable[[int, Array], Array | None]
 
 
 class Stored(NamedTuple):
-    """What a run left of a tensor, for one seed: elements in order, and their values."""
+    """A record of what a run left of a tensor, for one seed: elements in order, and their values."""
 
     elements: Array
     values: Array
@@ -81,7 +81,7 @@ class Pages:
 
     @property
     def written(self) -> Mask:
-        """Which of them were written."""
+        """Return which of them were written."""
         return self._real.written
 
     def afresh(self, seeds: tuple[int, ...]) -> Pages | None:
@@ -111,7 +111,7 @@ class Pages:
         return other
 
     def room(self, kind: Kind, start: int) -> int:
-        """How many elements of a kind there are from a byte on."""
+        """Return how many elements of a kind there are from a byte on."""
         return (self.size * self.kind.bits - start * 8) // kind.bits
 
     def locate(self, index: Value, kind: Kind, start: int) -> Array:
@@ -277,19 +277,19 @@ class Pages:
             self._real.elements, self._real.lent = self._real.elements.copy(), False
 
     def position_of(self, seed: int, element: int) -> int:
-        """Where an element of memory is."""
+        """Return where an element of memory is."""
         number = (element >> self._bits) + self.distinct.index(seed) * self._tables
         if self.table[number] < 0:
             self._fetch(np.array([number]))
         return int(self.table[number]) + (element & (self._page - 1))
 
     def element_at(self, position: int) -> int:
-        """Which element of memory is at a position."""
+        """Return which element of memory is at a position."""
         number = int(np.flatnonzero(self.table == position & -self._page)[0])
         return number % self._tables * self._page + (position & (self._page - 1))
 
     def elements_at(self, positions: Array) -> Array:
-        """Which elements of memory are at positions."""
+        """Return which elements of memory are at positions."""
         page_of = np.zeros(max(1, self._real.pages), np.intp)
         numbers = np.flatnonzero(self.table >= 0)
         page_of[self.table[numbers] >> self._bits] = numbers % self._tables
@@ -297,7 +297,7 @@ class Pages:
         return found
 
     def initial(self, seed: int, elements: Array) -> Array:
-        """What elements are before the kernel runs."""
+        """Return what elements are before the kernel runs."""
         found = self.contents(seed, elements)
         return np.full(len(elements), nothing(self.kind, seed), self.kind.array) if found is None else found
 
@@ -309,7 +309,7 @@ class Pages:
         return found[found < self.size]
 
     def outcome(self, seed: int) -> Stored:
-        """Which elements were written in the worlds of a seed, in order, and their values."""
+        """Return which elements were written in the worlds of a seed, in order, and their values."""
         which = self.distinct.index(seed)
         table = self.table[which * self._tables : (which + 1) * self._tables]
         written, flat = self.written.reshape(-1, self._page), self.flat.reshape(-1, self._page)
@@ -323,5 +323,5 @@ class Pages:
 
 
 def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:
-    """Which of the distinct seeds that of each world is, (worlds, 1)."""
+    """Return which of the distinct seeds that of each world is, (worlds, 1)."""
     return np.array([distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)

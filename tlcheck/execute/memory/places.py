@@ -1,4 +1,4 @@
-"""Where an access goes: a buffer's element as position in its allocation, checked against the buffer's bounds."""
+"""Find where an access goes: a buffer's element as position in its allocation, checked against the buffer's bounds."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Place:
 
     @property
     def begin(self) -> int:
-        """How many bytes into its allocation the buffer begins; 0 where that varies."""
+        """Return how many bytes into its allocation the buffer begins; 0 where that varies."""
         return int(self._start.run(Frame({}, 1, 1))) if self._start.uniform and not self._start.needs else 0
 
     @property
@@ -148,7 +148,9 @@ class Place:
         return located
 
     def address(self, frame: Frame) -> Value:
-        """How many bytes into its allocation the element is, bounds unchecked; the same object where it is the same."""
+        """Return how many bytes into its allocation the element is, bounds unchecked; the same object where it is the
+        same.
+        """
         if self.unseen:
             self._see(frame)
         if not self.steady:
@@ -259,7 +261,7 @@ def _is_same(a: Located, b: Located) -> bool:
 
 
 def _beyond(index: Value, limit: Value) -> Mask | None:
-    """Which lanes of an index are not in 0 .. limit - 1; None for none."""
+    """Return which lanes of an index are not in 0 .. limit - 1; None for none."""
     if not isinstance(index, np.ndarray) and not isinstance(limit, np.ndarray):
         return None if 0 <= index < limit else np.ones((1, 1), np.bool_)
     if isinstance(index, np.ndarray) and not index.size:

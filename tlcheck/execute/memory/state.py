@@ -1,4 +1,4 @@
-"""What a kernel runs in: worlds and their memory, what has been spent, and what was noticed on the way."""
+"""Define what a kernel runs in: worlds and their memory, what has been spent, and what was noticed on the way."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ class RunState:
         return Cells(size, kinds, self.chances, threads, cleared, self.options.field is not None)
 
     def contents(self) -> bytes:
-        """What tells whether anything in memory has changed since."""
+        """Return what tells whether anything in memory has changed since."""
         found = hashlib.blake2b()
         for memory in self.memory.values():
             found.update(memory.flat.view(np.uint8).data)
         return found.digest()
 
     def out_of_bounds(self, name: str, memory: Cells | Pages, frame: Frame, offending: Mask) -> Mask:
-        """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.
+        """Return what happens where an access is out of bounds: the lanes that go on. Raises Illegal.
 
         In the source accesses of global tensors are guarded: a load gives 0, a store does nothing. The guards come
         late.
@@ -207,7 +207,7 @@ class RunState:
         return value * float(1.0 + (-1) ** self.options.jitter * 2.0**-24)
 
     def summed(self, kind: Kind, terms: int | Array) -> Callable[[Any], Any] | None:
-        """What to do with sums of so many terms that were made in float64; None for nothing."""
+        """Return what to do with sums of so many terms that were made in float64; None for nothing."""
         settle = rounding(kind, self.options.exact)
         if settle is None or not self.options.costly:
             return settle

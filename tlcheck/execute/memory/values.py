@@ -165,7 +165,7 @@ def _narrowed(array: Array, kind: Kind) -> Array:
 
 
 def rounding(kind: Kind, exact: bool | Field) -> Callable[[Any], Any] | None:
-    """What to do with the result of an operation on floats of a kind; None for nothing."""
+    """Return what to do with the result of an operation on floats of a kind; None for nothing."""
     if isinstance(exact, Field):
         return reduced if kind.is_float else None
     if exact or not kind.is_float or kind.bits == 64:
@@ -275,7 +275,7 @@ def _is_other(values: Array) -> npt.NDArray[np.bool_]:
 
 
 def is_poison(values: Array) -> npt.NDArray[np.bool_]:
-    """Which float64 values are poison; a NaN that an operation made is not."""
+    """Return which float64 values are poison; a NaN that an operation made is not."""
     words = np.ascontiguousarray(values).view(np.uint64)
     found: npt.NDArray[np.bool_] = (words & np.uint64(0x7FFF_FFFF_0000_0000)) == np.uint64(_POISON)
     return found

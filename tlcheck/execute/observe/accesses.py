@@ -109,7 +109,7 @@ class AccessedElements:
         return AccessedCells(cell, world, thread, thread // width, warps, memory.flat.size)
 
     def unchanged(self, value: Value) -> Mask:
-        """Which of their cells a write leaves as they are: those of an element together."""
+        """Return which of their cells a write leaves as they are: those of an element together."""
         before: Any = self._place.memory.take(self.cell, self._place.kind)
         return np.tile(_same(before, self.of(value)), self._parts)
 
@@ -145,6 +145,6 @@ class AccessedElements:
 
 
 def _same(before: Any, after: Any) -> Mask:
-    """Which values are equal, or both no number."""
+    """Return which values are equal, or both no number."""
     same: Mask = (before == after) | ((before != before) & (after != after))
     return same

@@ -1,4 +1,4 @@
-"""What races in the source: a race of the lowered kernel that is the author's own is not TileLang's.
+"""Find what races in the source: a race of the lowered kernel that is the author's own is not TileLang's.
 
 In the source statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
 code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
@@ -84,7 +84,7 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
 
 
 def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> Reason:
-    """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
+    """Return why the value of an output depends on an order that the kernel does not say; empty where it does not.
 
     contests: what races in the source, by buffer. last: parameters that are not read but for themselves, so that no
     other output depends on them.
@@ -127,7 +127,8 @@ class _Last:
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
 
     def mixed(self, touched: AccessedCells, met: int, threads: bool) -> Mask:
-        """Which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads between.
+        """Return which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads
+        between.
 
         met: how many of these there were, and one. threads: whether the former accesses them now.
         """
@@ -148,7 +149,7 @@ class _Last:
         self.last[cell], self.late[cell] = last, clocks[world, last % touched.warps, last]
 
     def unordered(self, touched: AccessedCells, side: Side | None, clocks: Array) -> Mask:
-        """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
+        """Return which of them another branch has accessed that may not be there yet, as far as this one knows."""
         cell, world = touched.cell, touched.world
         if side is None:
             return np.zeros(len(cell), np.bool_)
@@ -158,7 +159,7 @@ class _Last:
         return np.asarray(beside & late & self.near(touched))
 
     def beside(self, touched: AccessedCells, epoch: int, part: int, warp: int) -> Mask:
-        """Which of them another lane of the same epoch has accessed; of the same warp, in the same part of it."""
+        """Return which of them another lane of the same epoch has accessed; of the same warp, in the same part."""
         cell = touched.cell
         lane = self.lane[cell]
         known = (self.part[cell] > 0) & (lane >= 0) & (part > 0)
@@ -166,17 +167,17 @@ class _Last:
         return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self.here(touched))
 
     def across(self, touched: AccessedCells) -> Mask:
-        """Which of them a block of another cluster has accessed."""
+        """Return which of them a block of another cluster has accessed."""
         return np.asarray((self.epoch[touched.cell] > 0) & ~self.near(touched))
 
     def near(self, touched: AccessedCells) -> Array:
-        """Which of them a block of the same cluster has accessed."""
+        """Return which of them a block of the same cluster has accessed."""
         if touched.leaders is None:
             return self.here(touched)
         return np.asarray(touched.leaders[self.world[touched.cell]] == touched.cluster)
 
     def here(self, touched: AccessedCells) -> Array:
-        """Which of them the same block has accessed."""
+        """Return which of them the same block has accessed."""
         return np.asarray(self.world[touched.cell] == touched.world)
 
 
@@ -218,14 +219,14 @@ class Author(HappensBefore):
 
     @property
     def contested(self) -> dict[str, dict[str, Clash]]:
-        """Who races for which buffers."""
+        """Return who races for which buffers."""
         within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
         within |= {EARLY: self.early, "asynchronous products": self.unready}
         return {**within, "blocks": self.blocks}
 
     @property
     def contests(self) -> Iterator[tuple[str, Contest]]:
-        """What races in the source, by buffer."""
+        """Yield what races in the source, by buffer."""
         for who, lines in self.contested.items():
             for racing, clash in lines.items():
                 yield racing, self._contest(who, clash)
@@ -237,7 +238,7 @@ class Author(HappensBefore):
         )
 
     def contest(self, race: Race) -> Contest | None:
-        """What races in the source where the lowered kernel does; None if nothing does."""
+        """Return what races in the source where the lowered kernel does; None if nothing does."""
         name = race.parameter or race.buffer
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
@@ -275,7 +276,7 @@ class Author(HappensBefore):
         self._unwaited.commit(key, self.phases(key).copy())
 
     def operation_begun(self, operation: Operation) -> None:
-        """What the author waits for himself begins."""
+        """An operation begins that the author waits for himself."""
         phase = None if operation.key is None else self.phases(operation.key).copy()
         number = self._unwaited.begin(operation, self.watched, phase)
         for elements, is_written in operation.elements:
@@ -478,7 +479,7 @@ class Author(HappensBefore):
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
 
     def _over(self, releases: Releases, last: _Last, touched: AccessedCells, threads: bool, wrong: Mask) -> Mask:
-        """Which of the accesses that seem wrong come after the last ones by atomics and fences.
+        """Return which of the accesses that seem wrong come after the last ones by atomics and fences.
 
         A tile operator, a T.Parallel and several threads stand for all of their block.
         """
@@ -497,7 +498,7 @@ class Author(HappensBefore):
         return known is not None and known.exact and not known.is_open(world, (int(last.world[cell]), lane), tick)
 
     def _in_other_arms(self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool) -> Mask:
-        """Which of them another warp has accessed in the other arm of a branch."""
+        """Return which of them another warp has accessed in the other arm of a branch."""
         cell = touched.cell
         found = (last.part[cell] > 0) & (last.lane[cell] >= 0) & (last.side[cell] == 0) & last.here(touched)
         if side is not None or not threads or not found.any():
@@ -510,7 +511,7 @@ class Author(HappensBefore):
         return np.asarray(found)
 
     def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
-        """Which of them a lane reads that it has written itself, with others that wrote the same; None for none."""
+        """Return which of them a lane reads that it has written itself, as others wrote the same; None for none."""
         events = last.event[touched.cell]
         own = np.zeros(len(events), np.bool_)
         for event in np.unique(events).tolist():
@@ -567,7 +568,9 @@ class Author(HappensBefore):
     def _conflicts(
         self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
     ) -> Iterator[tuple[dict[str, Clash], Mask]]:
-        """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
+        """Yield where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one
+        block.
+        """
         warp = self.machine.options.target.warp
         yield self.own, last.beside(touched, self._epoch, self._part if threads else 0, warp)
         yield self.sides, last.unordered(touched, side, self.clocks) | self._in_other_arms(last, touched, side, threads)

@@ -103,7 +103,7 @@ class CellShadow(Shadow):
         return own
 
     def brings_same(self, cells: AccessedCells, bits: Array | None) -> Mask | None:
-        """Which cells get the bits that the last copy brings, too; None for none."""
+        """Return which cells get the bits that the last copy brings, too; None for none."""
         if bits is None or self._bits is None or self._has_bits is None:
             return None
         return np.asarray(self._has_bits[cells.cell] & (self._bits[cells.cell] == bits))

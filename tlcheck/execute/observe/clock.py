@@ -57,7 +57,7 @@ class Times:
         return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
 
     def steps(self, steps: Array, at: tuple[Array, ...]) -> Array:
-        """How far the agents of the times at some places step."""
+        """Return how far the agents of the times at some places step."""
         return np.asarray(steps.reshape(-1).take(self.owners(at)))
 
 
@@ -207,7 +207,7 @@ class VectorClock(Observer):
         return np.asarray(self.clocks[world, warps, self._own[world, warps]])
 
     def phases(self, key: object) -> Array:
-        """How many phases of an mbarrier have ended, (worlds,)."""
+        """Return how many phases of an mbarrier have ended, (worlds,)."""
         worlds = np.arange(len(self.watched))
         return np.asarray(self._published.setdefault(key, self._nothing())[0][worlds, self.agent(key, worlds)])
 
@@ -261,7 +261,7 @@ class VectorClock(Observer):
 
     @property
     def _carried(self) -> tuple[Array, Array, Array]:
-        """What travels with a synchronization of threads."""
+        """Return what travels with a synchronization of threads."""
         return self.clocks, self.fenced, self.handed
 
     def _nothing(self) -> tuple[Array, ...]:

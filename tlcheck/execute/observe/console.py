@@ -1,4 +1,4 @@
-"""What a kernel that is interpreted says: T.print, and `breakpoint()` for a debugger.
+"""Describe what a kernel that is interpreted says: T.print, and `breakpoint()` for a debugger.
 
 Each block speaks for itself. Where its threads have one value it is said once, else for all of them.
 """

@@ -283,7 +283,7 @@ class Glance(HappensBefore):
             yield from shadow.times(self._worlds_looked_at, self.agents)
 
     def marks(self) -> Iterator[Array]:
-        """Who made the last accesses."""
+        """Yield who made the last accesses."""
         for shadow in self._units.shadows.values():
             yield from shadow.marks(self._worlds_looked_at)
 
@@ -367,5 +367,5 @@ class Glance(HappensBefore):
 
 
 def _identity(position: Position) -> object:
-    """What tells a position from others, as long as it lives."""
+    """Return what tells a position from others, as long as it lives."""
     return id(position) if isinstance(position, np.ndarray) else position

@@ -1,4 +1,4 @@
-"""Which values each buffer held in the source.
+"""Find which values each buffer held in the source.
 
 A drawn number occurs once, usually: a value that a buffer never held in the source came from somewhere else.
 """
@@ -41,7 +41,7 @@ class HeldValues:
     has_poison: bool
 
     def lacks(self, values: Array) -> Mask:
-        """Which values the buffer never held. Poison is one unless it held poison."""
+        """Return which values the buffer never held. Poison is one unless it held poison."""
         found = np.zeros(values.shape, np.bool_)
         if values.dtype.kind == "f":
             poisoned = is_poison(values)

@@ -1,4 +1,4 @@
-"""Who follows the order of accesses: a clock, with the worlds and the memory that it is asked about.
+"""Find who follows the order of accesses: a clock, with the worlds and the memory that it is asked about.
 
 Watched are shared memory and the tensors that the kernel writes. `Glance` suspects races, quickly; `Watch` finds them;
 `Author` says which of them the kernel has in the source.

@@ -1,4 +1,5 @@
-"""Who owns the elements of a tensor: the lane that alone has accessed an element, whatever synchronization there was.
+"""Find who owns the elements of a tensor: the lane that alone has accessed an element, whatever synchronization there
+was.
 
 As in the exclusive state of Eraser (Savage et al., TOCS 1997): what one lane alone uses is in order without a look at
 clocks. Blocks have no order, and kernels seldom share elements of what they write within a block.

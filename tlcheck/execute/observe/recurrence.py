@@ -27,7 +27,7 @@ Sign = tuple[object, ...]  # what an event was made of, by identity: told apart 
 
 
 class Clocks(Protocol):
-    """What a round may change."""
+    """The state that a round may change."""
 
     digests: list[int]  # of what each world has done
 
@@ -36,13 +36,13 @@ class Clocks(Protocol):
 
     @property
     def warps(self) -> int:
-        """How many of the agents are warps, which come first."""
+        """Return how many of the agents are warps, which come first."""
 
     def times(self) -> Iterator[Times]:
         """All other times."""
 
     def marks(self) -> Iterator[Array]:
-        """What else is remembered of accesses."""
+        """Yield what else is remembered of accesses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """What a round does. steps: of each agent's own time. moved: where times move with it, in each array.
+    """A record of what a round does. steps: of each agent's own time. moved: where times move with it, in each array.
 
     apart: whether every time that moves is later than those of its agent that stay. Where one is not, a later round may
     find them the other way round.
@@ -124,7 +124,7 @@ class Recurrence:
 
     @property
     def at(self) -> int:
-        """How far a round has come that is not looked at."""
+        """Return how far a round has come that is not looked at."""
         return self._at
 
     def is_known(self, sign: Sign) -> bool:

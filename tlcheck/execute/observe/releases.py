@@ -1,4 +1,4 @@
-"""What atomics and fences order: release and acquire patterns (PTX ISA 8.7 to 8.9, "Memory Consistency Model").
+"""Find what atomics and fences order: release and acquire patterns (PTX ISA 8.7 to 8.9, "Memory Consistency Model").
 
 A release pattern is an atomic that releases, or a fence and a later atomic of the thread. It hands on what the thread
 did before, and what the thread knows to be over: from barriers, and from others' releases (cumulativity). An acquire
@@ -43,7 +43,7 @@ _MOST = 1 << 28  # threads that act, times all of which they may know something:
 
 
 class Releases(Observer):
-    """What atomics and fences order in one machine. tick: the time.
+    """A record of what atomics and fences order in one machine. tick: the time.
 
     exact: all that may order blocks is followed: all blocks run, each atomic is of threads that are known.
     """
@@ -106,7 +106,7 @@ class Releases(Observer):
         return slice(None) if thread == ALL else slice(first, first + self._warp)
 
     def _common(self, world: int, thread: int) -> Array:
-        """What a thread knows, or all of a block."""
+        """Return what a thread knows, or all of a block."""
         if thread != ALL:
             return np.asarray(self._knows[world, thread])
         return np.asarray(np.min(list(_distinct(self._knows[world])), axis=0))
@@ -156,7 +156,7 @@ class Releases(Observer):
                 self._knows[thread] = np.maximum(self._knows[thread], known)
 
     def _handed(self, thread: _Thread, releases: bool) -> _Handed:
-        """What an atomic of a thread hands on."""
+        """Return what an atomic of a thread hands on."""
         if releases:
             return {(thread[0], True): self._with_own(thread, self._knows[thread], self.tick)}
         passed = [(wide, fences[thread]) for wide, fences in self._fences.items() if thread in fences]
@@ -218,7 +218,7 @@ class Releases(Observer):
                 self._knows[world, thread] = joined
 
     def _joined(self, world: int, threads: Array) -> Array:
-        """What some threads of a block know together, their own accesses included."""
+        """Return what some threads of a block know together, their own accesses included."""
         known = np.max(list(_distinct(self._knows[world, threads])), axis=0)
         known[world * self._threads + threads] = self.tick
         return np.asarray(known)
@@ -230,7 +230,7 @@ def _distinct(known: Array) -> Iterator[Array]:
 
 
 def _united(one: _Handed, other: _Handed) -> _Handed:
-    """What both hand on."""
+    """Return what both hand on."""
     found = dict(one)
     for key, known in other.items():
         found[key] = np.maximum(found[key], known) if key in found else known

@@ -52,7 +52,7 @@ class LastAccesses:
             threads[at[several]] = MANY
 
     def unordered(self, cells: AccessedCells, now: Array, clock: VectorClock) -> Mask | None:
-        """Where the last access is not over for a new one, (warps, cells); None for nowhere. now: when that is."""
+        """Return where the last access is not over for a new one, (warps, cells); None for nowhere. now: the time."""
         times = self.time[:, cells.cell]
         if not times.any():
             return None
@@ -67,7 +67,7 @@ class LastAccesses:
         return wrong if wrong.any() else None
 
     def is_elsewhere(self, row: int, cells: AccessedCells) -> Mask | bool:
-        """Which cells have last been accessed in another cluster; each block is one where they have no other."""
+        """Return which cells have last been accessed in another cluster; each block is one where they have no other."""
         return False if self.world is None else np.asarray(self.world[row].take(cells.cell) != cells.cluster)
 
     def land(self, cells: AccessedCells, now: Array) -> None:
@@ -100,7 +100,7 @@ class LastWrites(LastAccesses):
             threads[cell[several]] = MANY
 
     def unordered(self, cells: AccessedCells, now: Array, clock: VectorClock) -> Mask | None:
-        """Where the last write is not over for a new access, (1, cells); None for nowhere. now: when that is."""
+        """Return where the last write is not over for a new access, (1, cells); None for nowhere. now: the time."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
         wrong = np.asarray(time > clock.known(cells, agent))
         beside = agent == cells.warp
@@ -112,7 +112,7 @@ class LastWrites(LastAccesses):
         return wrong[None] if wrong.any() else None
 
     def unfenced(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
-        """Which cells threads have written last, with no fence before the async proxy sees them; None for none."""
+        """Return which cells threads have written last, with no fence before the async proxy; None for none."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
         generic = agent < clock.rows
         if not generic.any():
@@ -123,7 +123,7 @@ class LastWrites(LastAccesses):
         return np.asarray(wrong) if wrong.any() else None
 
     def is_pending(self, cells: AccessedCells) -> Mask:
-        """Which cells a copy of the same thread is about to write."""
+        """Return which cells a copy of the same thread is about to write."""
         pending = self.time[0].take(cells.cell) == PENDING
         pending &= self.thread[0].take(cells.cell) == cells.thread
         return np.asarray(pending if self.world is None else pending & ~self.is_elsewhere(0, cells))

@@ -91,7 +91,7 @@ class StrayObserver(Observer):
         return isinstance(memory, Pages) or memory.shared
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """What atomics leave depends on their order."""
+        """The order of atomics decides what they leave."""
         self._unsettled.add(place.name)
 
     def read(
@@ -135,7 +135,7 @@ class StrayObserver(Observer):
         )
 
     def _overwritten(self, shadow: _Shadow, name: str, cells: Array, values: Array) -> Mask:
-        """Which cells another buffer wrote last, and not with the value that this buffer left there.
+        """Return which cells another buffer wrote last, and not with the value that this buffer left there.
 
         Small drawn numbers occur in several buffers: the value alone does not tell.
         """

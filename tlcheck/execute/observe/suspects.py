@@ -1,4 +1,4 @@
-"""What a glance suspects: where accesses may not be ordered. A watch looks at these alone."""
+"""Find what a glance suspects: where accesses may not be ordered. A watch looks at these alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNIT = 16  # bytes
 
 
 class Suspects:
-    """Where accesses may not be ordered: units of 16 bytes of shared memory, in any block, and tensors.
+    """A record of where accesses may not be ordered: units of 16 bytes of shared memory, in any block, and tensors.
 
     tensors: by the number of their allocation. stores: the same of memory in which threads may have stored different
     values to one element in one statement.
@@ -42,7 +42,7 @@ class Suspects:
 
     @classmethod
     def of_all(cls, some: Iterable[Suspects]) -> Suspects:
-        """What any of them suspects."""
+        """Return what any of them suspects."""
         found = cls()
         for each in some:
             found.tensors |= each.tensors
@@ -62,7 +62,7 @@ class Suspects:
         return units is not None and bool(units.any())
 
     def among(self, place: Place, cell: Array) -> Mask:
-        """Which flat cells of it are."""
+        """Return which flat cells of it are."""
         if not isinstance(place.memory, Cells):
             return np.ones(len(cell), np.bool_)
         # the suspected cells of an allocation, of all worlds

@@ -1,4 +1,4 @@
-"""Who wrote what, and from what: memory is watched while a kernel runs again, for a few cells that are asked for.
+"""Find who wrote what, and from what: memory is watched while a kernel runs again, for a few cells that are asked for.
 
 Every access to memory has a number; a run of the same worlds has the same numbers. A *query* is a cell and a number:
 the last write of the cell before it is sought. What that write was made of are the cells that its statement read
@@ -76,7 +76,9 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Explained:
-    """What a handler tells of its next write. keeps: it adds to what is there; line: of a reduction, not a product."""
+    """A record of what a handler tells of its next write. keeps: it adds to what is there; line: of a reduction, not a
+    product.
+    """
 
     operands: Operands
     keeps: bool
@@ -158,7 +160,7 @@ class Tracer(Observer):
         self._explained = _Explained(operands, keeps, line=True)
 
     def acting(self, frame: Frame) -> None:
-        """What accesses memory next does so in this frame."""
+        """The next access to memory is in this frame."""
         self._frame = frame
 
     def landing(self, origin: Origin) -> None:
@@ -300,7 +302,7 @@ class Tracer(Observer):
         return found
 
     def _sources(self, reads: Sequence[_Read], index: tuple[int, ...], shape: tuple[int, ...]) -> list[Query]:
-        """What the same lane read for it."""
+        """Return what the same lane read for it."""
         found: dict[Query, None] = {}
         for read in reads:
             where = np.asarray(read.memory.flat_position(read.position))

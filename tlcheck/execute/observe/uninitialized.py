@@ -88,7 +88,7 @@ class Uninitialized(Observer):
             self._written(place, position, active)
 
     def operation_begun(self, operation: Operation) -> None:
-        """What an asynchronous operation writes is set."""
+        """The memory that an asynchronous operation writes is set."""
         for elements, is_written in operation.elements:
             if is_written and self.covers(elements.place):
                 self._written(elements.place, elements.position, self._active(elements.mask, elements.lanes))

@@ -68,13 +68,13 @@ class UnitShadow(Shadow):
             yield Times(self._heads(last.time, worlds), first, np.arange(len(last.time))[:, None, None])
 
     def marks(self, worlds: int) -> Iterator[Array]:
-        """Who made the last accesses in so many worlds."""
+        """Yield who made the last accesses in so many worlds."""
         yield self._heads(self.writes.agent, worlds)
         for last in (self.writes, *self.others.values()):
             yield self._heads(last.thread, worlds)
 
     def _heads(self, array: Array, worlds: int) -> Array:
-        """What the first cells of units keep, and perhaps others, of the first worlds: (rows, cells, worlds)."""
+        """Return what the first cells of units keep, and perhaps others, of the first worlds: (rows, cells, worlds)."""
         return array.reshape(len(array), -1, self.worlds)[:, :: int(self.size_of.min()), :worlds]
 
 
@@ -202,7 +202,7 @@ def _is_shared_by_threads(cell: Array, thread: Array) -> bool:
 
 
 def _width(cell: Array, parts: int, most: int) -> int:
-    """How many cells each thread accesses side by side, from a multiple of that on; at most those of a unit."""
+    """Return how many cells each thread accesses side by side, from a multiple of that on; at most those of a unit."""
     run = 1
     while run * 2 <= len(cell) and len(cell) % (run * 2) == 0 and run * 2 * parts <= most:
         heads = cell[:: run * 2]

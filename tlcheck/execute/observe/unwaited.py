@@ -1,4 +1,4 @@
-"""What a source kernel begins and waits for itself: T.async_copy, T.tma_copy, T.wgmma_gemm.
+"""Find what a source kernel begins and waits for itself: T.async_copy, T.tma_copy, T.wgmma_gemm.
 
 They go on beside what follows them ("No wait is auto-inserted", TileLang, language/copy_op.py). In the source they are
 carried out at once; here stands what they may still read or write, as nobody has waited for them. Who writes what one

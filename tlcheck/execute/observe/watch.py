@@ -53,7 +53,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Checked:
-    """Where an event takes place, with the shadow of that allocation. event: its number."""
+    """A record of where an event takes place, with the shadow of that allocation. event: its number."""
 
     place: Place
     elements: AccessedElements
@@ -376,7 +376,7 @@ class Watch(HappensBefore):
 
 
 def index_of(place: Place, cell: int) -> tuple[int, ...]:
-    """Which element of a buffer a cell is; of tensor memory its lane and column."""
+    """Return which element of a buffer a cell is; of tensor memory its lane and column."""
     if not place.lanes:
         return (offset_of(place, cell),)
     assert isinstance(place.memory, Cells)
@@ -385,7 +385,7 @@ def index_of(place: Place, cell: int) -> tuple[int, ...]:
 
 
 def offset_of(place: Place, cell: int) -> int:
-    """Which element of a buffer a cell is."""
+    """Return which element of a buffer a cell is."""
     memory = place.memory
     if isinstance(memory, Pages):
         return memory.element_at(cell)

@@ -59,7 +59,7 @@ class Watching:
 
     @property
     def suspects(self) -> Suspects:
-        """What the glances have not seen ordered."""
+        """Return what the glances have not seen ordered."""
         return Suspects.of_all(watch.found for watch in self._made if isinstance(watch, Glance))
 
     @property

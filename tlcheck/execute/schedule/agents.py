@@ -299,7 +299,7 @@ class Agents:
 
 
 def endless(loop: Stmt | None) -> BudgetSpent:
-    """Why an execution stops at a loop that waits for what never comes."""
+    """Return why an execution stops at a loop that waits for what never comes."""
     line = 0 if loop is None else first_line(loop)
     return BudgetSpent(f"in the blocks that run, a loop never ends{f' (line {line})' if line else ''}", ENDLESS)
 

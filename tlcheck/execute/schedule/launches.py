@@ -102,7 +102,7 @@ def threads_of(function: Function) -> tuple[int, int, int]:
 
 
 def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int, int]:
-    """How many blocks there are in each dimension, of the last kernel."""
+    """Return how many blocks there are in each dimension, of the last kernel."""
     found = [1, 1, 1]
     for stmt in statements(kernels(function)[-1].body):
         if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):

@@ -1,4 +1,4 @@
-"""What a kernel is called with: sizes, tensors and numbers; the case's own, else drawn."""
+"""Define what a kernel is called with: sizes, tensors and numbers; the case's own, else drawn."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Arguments:
         return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
 
     def _contents(self, name: str, kind: Kind, size: int, draw: Draw) -> Contents:
-        """What is drawn for a tensor of so many elements."""
+        """Return what is drawn for a tensor of so many elements."""
         if name in counters(self._function):
             return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
         if name in self._offsets:

@@ -1,4 +1,4 @@
-"""Which blocks of a grid run: the first, the last, and one for each way in which guards and loops can fall."""
+"""Find which blocks of a grid run: the first, the last, and one for each way in which guards and loops can fall."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
 
 
 def columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array], *, every: bool = False) -> Iterator[Array]:
-    """What each condition and loop bound is in every block, with inner variables at their smallest and largest.
+    """Yield what each condition and loop bound is in every block, with inner variables at their smallest and largest.
 
     every: also where it is the same in all blocks, and of a loop's minimum of two bounds its value, not which it is.
     """

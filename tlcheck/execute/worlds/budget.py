@@ -1,4 +1,4 @@
-"""What an execution may take, in statements and bytes: counted, so that it is the same on every machine."""
+"""Define what an execution may take, in statements and bytes: counted, so that it is the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel takes to execute, in statements and bytes, as far as that is known before it runs."""
+"""Find what a kernel takes to execute, in statements and bytes, as far as that is known before it runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _breaks(stmt: Stmt) -> bool:
 
 
 def worlds_that_fit(function: Function, threads: int, source: bool, budget: Budget, wanted: int) -> int:
-    """How many worlds fit into the bytes, at most `wanted`; 0 if not even one does."""
+    """Return how many worlds fit into the bytes, at most `wanted`; 0 if not even one does."""
     each = 0
     for stmt in statements(function.body):
         if isinstance(stmt, Alloc):

@@ -1,4 +1,4 @@
-"""Which elements of its outputs no block of a kernel writes, whatever its inputs.
+"""Find which elements of its outputs no block of a kernel writes, whatever its inputs.
 
 Every write of every block is put into a box that holds all that it may write (`demand`): what lies in no box is never
 written. A stride within a box is not seen.

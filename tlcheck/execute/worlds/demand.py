@@ -1,4 +1,4 @@
-"""Which blocks of a function's earlier kernels its last one depends on: those that write what later blocks read.
+"""Find which blocks of a function's earlier kernels its last one depends on: those that write what later blocks read.
 
 For each block, every access to a tensor is put into a box: the first and the last index that it may have along each
 axis (`extents`); what is not understood is the whole axis, or the whole tensor. So nothing that a later block reads
@@ -35,7 +35,7 @@ _EXACT = ("copy", "async_copy", "tma_copy", "fill", "gemm")  # operators that ac
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AccessBox:
-    """What blocks access of a tensor. first, last: (axes, blocks), None where it may be all of it.
+    """A record of what blocks access of a tensor. first, last: (axes, blocks), None where it may be all of it.
 
     shape: of the view that the axes are of.
     """
@@ -53,7 +53,7 @@ class AccessBox:
         return AccessBox(self.tensor, self.mode, self.shape, self.first[:, some], self.last[:, some])
 
     def meets(self, other: AccessBox) -> Array:
-        """Which of this one's blocks may access what a block of the other one does: (blocks,), or (1,) for all."""
+        """Return which of this one's blocks may access what a block of the other one does: (blocks,); (1,) for all."""
         if self.first is None or self.last is None or other.first is None or other.last is None:
             return np.ones(1, np.bool_)
         if self.shape != other.shape or self.first.size * other.first.shape[1] > _MOST_PAIRS:
@@ -72,7 +72,7 @@ class _Earlier:
 
 
 class Demand:
-    """What the last kernel of a function wants of those before it."""
+    """A record of what the last kernel of a function wants of those before it."""
 
     def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
         """function: the source."""
@@ -108,7 +108,7 @@ def _looked_at(kernel: Function, sizes: Mapping[str, int]) -> _Earlier:
 
 
 def boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[AccessBox]:
-    """What blocks, (3, blocks), access of tensors."""
+    """Return what blocks, (3, blocks), access of tensors."""
     known: Intervals = {}
     found = []
     threads = threads_of(kernel)
@@ -189,7 +189,7 @@ def _is_compact(buffer: Buffer, shape: Sequence[int], sizes: Mapping[str, int]) 
 
 
 def _accesses(stmt: Stmt) -> Iterator[_Use]:
-    """What a statement itself accesses."""
+    """Yield what a statement itself accesses."""
     if isinstance(stmt, Store):
         yield _element(WRITE, stmt.buffer, stmt.indices)
     for root in expressions(stmt):

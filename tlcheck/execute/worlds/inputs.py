@@ -36,7 +36,8 @@ _UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promis
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How integers are drawn: below `below`; those of a tensor in `further` below another limit, but for seed 0.
+    """The limits within which integers are drawn: below `below`; those of a tensor in `further` below another limit,
+    but for seed 0.
 
     So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty, and a
     loop whose length is read from memory has no step in the first block, or in all.
@@ -62,7 +63,7 @@ class Draw:
         return replace(self, residues=True)
 
     def limit(self, name: str, seed: int = 1) -> int:
-        """What the integers of a tensor are below."""
+        """Return what the integers of a tensor are below."""
         drawn = dict(self.further).get(name, self.below) if seed else self.below
         return min(drawn, dict(self.ranges).get(name, drawn))
 
@@ -73,7 +74,8 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What decides which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if known.
+    """The choices that decide which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if
+    known.
 
     passed: how many sizes that keep what is promised of them are passed over: what the kernel promises of its indices
     did not hold.
@@ -261,7 +263,7 @@ def offset(buffer: Buffer, values: Mapping[str, int]) -> int:
 
 
 def span(buffer: Buffer, values: Mapping[str, int]) -> int:
-    """How many elements of memory a parameter takes."""
+    """Return how many elements of memory a parameter takes."""
     shape = extent(buffer, values)
     first, steps = offset(buffer, values), strides(buffer, values)
     if not steps or 0 in shape:

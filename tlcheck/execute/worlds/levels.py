@@ -167,7 +167,7 @@ class BothLevels:
 
     @cached_property
     def _demand(self) -> Demand | None:
-        """What of kernels before the last one has to run; None for all."""
+        """Return what of kernels before the last one has to run; None for all."""
         return Demand(self.source, self.sizes) if self._is_chosen and self._are_paired() else None
 
     def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
@@ -330,7 +330,7 @@ class BothLevels:
         return invocation, draw
 
     def _lacks(self, invocation: Invocation) -> tuple[int, int]:
-        """How many outputs have no number at all, and how many branches and loops have been left out."""
+        """Return how many outputs have no number at all, and how many branches and loops have been left out."""
         seeds = dict.fromkeys(w.seed for w in self.worlds)
         left = [[invocation.left[name].outcome(seed) for seed in seeds] for name in self.outputs]
         return sum(not any(w.has_number for w in of_one) for of_one in left), len(invocation.untried)
@@ -503,7 +503,7 @@ def is_of_barrier(illegal: Illegal) -> bool:
 
 
 def _united(demand: Demand, worlds: Sequence[World]) -> list[Needed | None]:
-    """What these worlds want of each kernel before the last one, None for all of its blocks."""
+    """Return what these worlds want of each kernel before the last one, None for all of its blocks."""
     found: list[dict[blocks.Block, set[int]] | None] = []
     for seed in dict.fromkeys(world.seed for world in worlds):
         for place, wanted in enumerate(demand.of([world.block for world in worlds if world.seed == seed])):

@@ -1,4 +1,4 @@
-"""What sources leave, kept for kernels with an equal source: after another pass, or of another release.
+"""Describe what sources leave, kept for kernels with an equal source: after another pass, or of another release.
 
 A source that runs again on the same inputs in the same blocks leaves the same. Whoever judges many kernels of one
 source says so in `Request.sources`; its run is then made once.
@@ -43,7 +43,7 @@ class SourceRun:
 
     @property
     def bytes(self) -> int:
-        """Of the tensors' pages."""
+        """Count the bytes of the tensors' pages."""
         further = [*self.by_chance.values(), *(left for left, _ in self.moved.values())]
         return sum(pages.flat.nbytes for left in (self.invocation.left, *further) for pages in left.values())
 
@@ -82,7 +82,7 @@ class SourceRuns:
         return run
 
     def key(self, source: Function, given: Mapping[int, Mapping[str, Array]] | None, *others: object) -> str:
-        """What a run hangs on, as text that is equal for equal sources. others: what `repr` says all of."""
+        """Return what a run hangs on, as text that is equal for equal sources. others: what `repr` says all of."""
         encoder = Encoder()
         function = encoder.function(source)
         text = json.dumps([function, encoder.table])

@@ -1,4 +1,4 @@
-"""What a kernel at a checkpoint is like, as far as executing it depends on that."""
+"""Define what a kernel at a checkpoint is like, as far as executing it depends on that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many blocks of a grid each block that runs stands for: those whose guards and loop bounds are the same."""
+"""Describe how many blocks of a grid each block that runs stands for: those with the same guards and loop bounds."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _signature(kernel: Function, sizes: Mapping[str, int], numbers: Array | Sequ
 
 
 def _distances(rows: Array, own: Array) -> Array:
-    """How far each row is from each of our own, every column by its spread."""
+    """Return how far each row is from each of our own, every column by its spread."""
     spread = np.maximum(np.ptp(rows, axis=0), 1) if len(rows) else 1
     found = np.zeros((len(rows), len(own)))
     for place, row in enumerate(own):

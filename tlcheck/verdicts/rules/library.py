@@ -1,4 +1,4 @@
-"""What the rules about the device library share: the first call of an atomic that does not do what it says."""
+"""Define what the rules about the device library share: the first call of an atomic that does not do what it says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def said(subject: PreparedSnapshot, made: Instruction) -> str:
 
 
 def unmeasured(subject: PreparedSnapshot, call: LibraryCall) -> Reason:
-    """Why it is not known what the library does with a call."""
+    """Return why it is not known what the library does with a call."""
     device = device_of(subject.snapshot)
     if not device_library().has(device.release, device.headers):
         return Reason(UNMEASURED, f"{call}: {_OTHER_HEADERS} {device.release}; see docs/device-library.md")

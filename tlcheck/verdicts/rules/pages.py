@@ -17,7 +17,7 @@ _INDEX = "README.md"
 
 @dataclass(frozen=True)
 class RulePage:
-    """What a rule means. text: Markdown, without the title."""
+    """A record of what a rule means. text: Markdown, without the title."""
 
     id: str
     name: str

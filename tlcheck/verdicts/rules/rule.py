@@ -1,4 +1,4 @@
-"""What a rule is, and how the rules of this package are found.
+"""Define what a rule is, and how the rules of this package are found.
 
 A rule that the proofs find has `check`, and `BASIC`: of several that are broken, the one with the lowest is the
 finding. A rule that an execution finds has `PROBLEM` instead: what the execution calls it.

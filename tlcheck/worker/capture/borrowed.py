@@ -19,7 +19,7 @@ class BorrowedFinder:
         self._folder = folder
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Of `importlib.abc.MetaPathFinder`."""
+        """Implement `importlib.abc.MetaPathFinder`."""
         return PathFinder.find_spec(name, [self._folder]) if name in PACKAGES else None
 
 

@@ -1,4 +1,4 @@
-"""Which function of the script a kernel comes from, and with which arguments."""
+"""Find which function of the script a kernel comes from, and with which arguments."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
 
 
 def kind_of(target: Any) -> str:
-    """What the script compiles for: `cuda`, for example; empty where it leaves that open."""
+    """Return what the script compiles for: `cuda`, for example; empty where it leaves that open."""
     kind = getattr(target, "kind", None)
     text = str(getattr(kind, "name", "") or target or "auto").split()[0]
     keys = [str(key) for key in getattr(target, "keys", ())]

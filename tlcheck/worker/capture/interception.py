@@ -68,7 +68,7 @@ def _patch_profiler() -> None:
 
 
 def bench(func: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """What is to be timed is called once: it may compile. Then a time, as many as are asked for."""
+    """Call what is timed once, since it may compile. Then give a time, as many as are asked for."""
     if inspect.isfunction(func):
         func()
     quantiles = kwargs.get("quantiles")

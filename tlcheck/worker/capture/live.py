@@ -21,7 +21,7 @@ _LAUNCH = "_tlcheck_launch"
 
 
 class LiveWatch:
-    """What is watched in one process. keeper: None where calls are not kept."""
+    """A record of what is watched in one process. keeper: None where calls are not kept."""
 
     def __init__(self, recording: Recording, keeper: Keeper | None) -> None:
         self._recording, self._keeper = recording, keeper

@@ -1,4 +1,4 @@
-"""What one call of a kernel was given and what it left, kept in a file from which `tlcheck run` repeats it.
+"""Describe what one call of a kernel was given and what it left, kept in a file from which `tlcheck run` repeats it.
 
 The file is a call as `tlcheck.worker.gpu.stored` reads it. Nothing here asks where the tensors are.
 """
@@ -34,7 +34,7 @@ class Parameters:
         return dict(zip(places, args, strict=True)) if len(args) == len(places) else None
 
     def returned(self, result: Any) -> dict[int, Any]:
-        """What the kernel has made, by place."""
+        """Return what the kernel has made, by place."""
         results = list(result) if isinstance(result, (tuple, list)) else [result]
         return dict(zip(self.made, results, strict=True))
 
@@ -52,7 +52,7 @@ class Keeper:
     def call(
         self, number: str, parameters: Parameters, launch: Callable[..., Any], args: Sequence[Any]
     ) -> tuple[Any, bool]:
-        """What `launch(*args)` returns, and whether this was the call to keep. Raises what the launch raises."""
+        """Return what `launch(*args)` returns, and whether this was the call to keep. Raises what the launch raises."""
         given = parameters.given(args)
         if given is None or _in_graph():
             return launch(*args), False
@@ -69,7 +69,7 @@ class Keeper:
         return result, True
 
     def _problem(self, parameters: Parameters, given: Mapping[int, Any]) -> str:
-        """Why this call cannot be kept; empty if it can."""
+        """Return why this call cannot be kept; empty if it can."""
         for place, value in given.items():
             if not isinstance(value, (torch.Tensor, *_PLAIN)):
                 return f"its argument {parameters.names[place]} is a {type(value).__name__}"
@@ -134,7 +134,9 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _shared(names: Sequence[str], given: Mapping[int, Any], changed: Sequence[int]) -> str:
-    """Why the call would not be the same with tensors of their own: one that it changes shares memory with another."""
+    """Return why the call would not be the same with tensors of their own: one that it changes shares memory with
+    another.
+    """
     ranges = {place: _memory(value) for place, value in given.items() if torch.is_tensor(value)}
     for place in changed:
         for other, (start, end) in ranges.items():

@@ -20,7 +20,7 @@ _AROUND = ("", "CompositeImplicitAutograd", "Autograd", "AutogradCUDA")  # they 
 
 
 class Operators:
-    """What a script has registered. mode: the one that it runs in."""
+    """A record of what a script has registered. mode: the one that it runs in."""
 
     def __init__(self, mode: TorchFunctionMode) -> None:
         self._mode = mode
@@ -58,7 +58,7 @@ class Operators:
         return isinstance(func, torch._ops.OpOverloadPacket) and func._qualified_op_name in self._names
 
     def implementation(self, func: Any) -> Callable[..., Any] | None:
-        """What runs on a GPU for an operator; None where nobody has registered it."""
+        """Return what runs on a GPU for an operator; None where nobody has registered it."""
         return self._run.get(func.name()) if self._run and isinstance(func, torch._ops.OpOverload) else None
 
     def _inside(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,6 @@
-"""What a kernel's call returns: tensors of the right shape and dtype, without values until somebody asks for them."""
+"""Describe what a kernel's call returns: tensors of the right shape and dtype, without values until somebody asks for
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _DTYPES = {
 
 
 class Kernel:
-    """What takes the place of TileLang's adapter: called like a kernel, it launches nothing.
+    """An object that takes the place of TileLang's adapter: called like a kernel, it launches nothing.
 
     outputs: positions of the parameters that the kernel makes itself. launch: is told of a call's arguments.
     """

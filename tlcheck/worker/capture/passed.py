@@ -1,4 +1,5 @@
-"""What the calls of a script's kernels passed: shapes, numbers, and the values of tensors that torch alone has made.
+"""Describe what the calls of a script's kernels passed: shapes, numbers, and the values of tensors that torch alone has
+made.
 
 Of each kernel a few calls are kept, the most different ones: of other shapes and numbers first, then of other integers.
 Values that nobody knows without a launch are left out; whoever executes the kernel draws them.
@@ -123,7 +124,7 @@ def _is_passed(argument: Any) -> bool:
 
 
 def _header(tensor: Any) -> Mapping[str, Any]:
-    """What NumPy's file of these values would begin with."""
+    """Return what NumPy's file of these values would begin with."""
     empty = as_array(torch.empty(0, dtype=tensor.dtype))
     return {"descr": np.lib.format.dtype_to_descr(empty.dtype), "shape": tuple(tensor.shape)}
 

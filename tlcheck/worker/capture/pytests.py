@@ -24,7 +24,7 @@ class PytestError(Exception):
 
 @dataclass
 class TestRun:
-    """What became of a file's tests. failed: each with its error. skipped: the reasons."""
+    """A record of what became of a file's tests. failed: each with its error. skipped: the reasons."""
 
     failed: list[tuple[str, BaseException]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ def _main(arguments: Sequence[str], watch: _Watch) -> tuple[int, str]:
 
 
 def _first_lines(said: str) -> str:
-    """What pytest says first and, of an import that failed, what Python says last."""
+    """Return what pytest says first and, of an import that failed, what Python says last."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and "usage:" not in line]
     causes = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
     told = [line.removeprefix("ERROR: ").rpartition("): error: ")[2] for line in [*lines[:1], *causes[-1:]]]

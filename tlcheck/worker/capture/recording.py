@@ -169,7 +169,7 @@ def _in(folder: Path) -> Iterator[None]:
 
 
 def _here(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, Any]:
-    """What `work` returns, or `{"failure": ...}`."""
+    """Return what `work` returns, or `{"failure": ...}`."""
     gc.disable()  # a collection would go through all that tilelang and torch have imported
     try:
         return dict(work())
@@ -180,7 +180,7 @@ def _here(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, A
 
 
 def _apart(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, Any]:
-    """What `work` returns in a copy of this process, or `{"failure": ...}`."""
+    """Return what `work` returns in a copy of this process, or `{"failure": ...}`."""
     sys.stdout.flush()
     sys.stderr.flush()
     reader, writer = os.pipe()

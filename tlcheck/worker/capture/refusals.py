@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Refusals:
-    """What a script expects of kernels just now. `seen`: the names of those that were refused as expected."""
+    """A record of what a script expects of kernels just now. `seen`: names of those that were refused as expected."""
 
     def __init__(self) -> None:
         self.marked = False  # the whole test

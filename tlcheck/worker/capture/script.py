@@ -71,7 +71,7 @@ def capture(
 
 
 def warm() -> None:
-    """What all scripts without a GPU need, done before the first one."""
+    """Do what all scripts without a GPU need, before the first one."""
     from tlcheck.worker.capture import tensors
 
     tensors.warm()
@@ -120,7 +120,7 @@ def _run_script(file: Path, module: types.ModuleType, job: CaptureJob) -> None:
 
 
 def _ended(error: BaseException, file: Path) -> Failure | None:
-    """Why the script ended before its end; None where it ended itself without complaint."""
+    """Return why the script ended before its end; None where it ended itself without complaint."""
     if isinstance(error, SystemExit) and not error.code:
         return None
     failure = failures.from_exception(error, "run", str(file))
@@ -128,7 +128,7 @@ def _ended(error: BaseException, file: Path) -> Failure | None:
 
 
 def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | None:
-    """What there is to say of the first failed test, rather one that failed by itself; None if all is well.
+    """Return what there is to say of the first failed test, rather one that failed by itself; None if all is well.
 
     Where nothing was captured, what else there is to say of that.
     """

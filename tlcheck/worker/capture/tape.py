@@ -1,4 +1,4 @@
-"""What was done to tensors without values, so that values can be made when the script asks for one.
+"""Describe what was done to tensors without values, so that values can be made when the script asks for one.
 
 Every operation that torch has followed without values (at the level of its dispatcher, `backward()` included) and every
 launch of a kernel is an entry. Tensors are known by the storage that they are views of. To make the values of
@@ -100,7 +100,7 @@ class Tape:
 
     @contextmanager
     def trying(self) -> Iterator[Callable[[], None]]:
-        """What is noted within is forgotten, unless it is kept by a call of what this gives."""
+        """Forget what is noted within, unless a call of what this gives keeps it."""
         length, stale, kept = len(self._entries), dict(self._stale), list[bool]()
         try:
             yield lambda: kept.append(True)

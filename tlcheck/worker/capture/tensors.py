@@ -60,7 +60,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             return torch.empty(tuple(shape), dtype=dtype)
 
     def compared(self, func: Callable[..., Any], args: Any, kwargs: Any, otherwise: Any) -> Any:
-        """What a comparison comes to; `otherwise` where the numbers cannot be made."""
+        """Return what a comparison comes to; `otherwise` where the numbers cannot be made."""
         if not self.tape.settle(_tensors((args, kwargs))):
             return otherwise
         try:

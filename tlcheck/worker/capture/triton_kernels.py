@@ -20,7 +20,7 @@ class _PatchingFinder:
         self._changes = changes
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        """Of `importlib.abc.MetaPathFinder`."""
+        """Implement `importlib.abc.MetaPathFinder`."""
         spec = PathFinder.find_spec(name, path) if name in self._changes else None
         if spec is None or spec.loader is None:
             return None

@@ -1,4 +1,4 @@
-"""What ends a script that is captured, and says nothing of its kernels."""
+"""Describe what ends a script that is captured, and says nothing of its kernels."""
 
 from __future__ import annotations
 

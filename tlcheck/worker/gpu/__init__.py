@@ -1,1 +1,1 @@
-"""What runs in the toolchain's interpreter, on the GPU: only the standard library, torch and tilelang."""
+"""Describe what runs in the toolchain's interpreter, on the GPU: only the standard library, torch and tilelang."""

@@ -1,4 +1,4 @@
-"""How far an output is from its reference, and how far it may be."""
+"""Describe how far an output is from its reference, and how far it may be."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def plain(value: float | int) -> float | int | str:
 
 
 def moved(first: Any, later: Any, ref: Any, terms: int, atomics: bool) -> tuple[float, bool]:
-    """How far two runs on the same inputs are apart, relative to the reference, and whether that is too far.
+    """Return how far two runs on the same inputs are apart, relative to the reference, and whether that is too far.
 
     With float atomics the order of `terms` additions may differ; otherwise not a bit may.
     """

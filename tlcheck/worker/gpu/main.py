@@ -84,7 +84,7 @@ def main(file: str) -> None:
 
 
 def _read(recorder: Recorder, folder: Path) -> dict[str, Any] | None:
-    """What a task has read, without the files that the controller made for it."""
+    """Return what a task has read, without the files that the controller made for it."""
     found = recorder.found()
     if found is None:
         return None

@@ -62,7 +62,7 @@ class Guarded:
             self.tensor.copy_(self.original)
 
     def stray(self) -> Stray | None:
-        """What was written outside of the tensor."""
+        """Return what was written outside of the tensor."""
         changed = [guard != _GUARD_BYTE for guard in self._guards()]
         count = sum(int(mask.sum()) for mask in changed)
         if not count:
@@ -101,7 +101,7 @@ class Arena:
 
     @property
     def arguments(self) -> list[Any]:
-        """What a kernel is called with."""
+        """Return what a kernel is called with."""
         pairs = zip(self.names, self.given, strict=True)
         return [self._guarded[name].tensor if name in self._guarded else value for name, value in pairs]
 

@@ -1,4 +1,4 @@
-"""What is run: a case with its build arguments, and its compiled kernel."""
+"""Define what is run: a case with its build arguments, and its compiled kernel."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class DeviceTask:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseTask:
-    """What all tasks of a case have.
+    """The fields that all tasks of a case have.
 
     output: where the answer goes. file, name, args, pythonpath: as in `tlcheck.worker.jobs`. device: as torch names it.
     processor: seconds of the processor after which the process ends; 0 for any.
@@ -53,7 +53,7 @@ class CaseTask:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuTask(CaseTask):
-    """What all tasks that launch a kernel have.
+    """The fields that all tasks that launch a kernel have.
 
     lock: who holds this file's lock has the GPU; empty if nobody else wants it. limit: wall seconds on the GPU.
     """

@@ -30,7 +30,7 @@ Launch = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Contender:
-    """What is timed: one launch for each set of inputs. name: empty for the kernel."""
+    """A contender that is timed: one launch for each set of inputs. name: empty for the kernel."""
 
     name: str
     launches: Sequence[Launch]
@@ -156,7 +156,9 @@ def _number(number: Any, args: Mapping[str, Any]) -> int:
 
 
 def ceilings() -> dict[str, float]:
-    """What this device reaches: bytes per second of a copy (read and written), operations per second of a product."""
+    """Return what this device reaches: bytes per second of a copy (read and written), operations per second of a
+    product.
+    """
     clock = Clock()
     source = torch.empty(2**31, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)

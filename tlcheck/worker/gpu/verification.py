@@ -93,7 +93,7 @@ class Trial:
         self.enter("compare")
 
     def _require_written(self, arena: Arena) -> None:
-        """What a run has left as it was. A number may happen to be the poison, so a run on other poison confirms it."""
+        """Report what a run has left as it was. A number may happen to be the poison, so another poison confirms it."""
         left = arena.unwritten()
         if not left:
             return

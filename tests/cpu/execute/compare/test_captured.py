@@ -111,7 +111,7 @@ def test_what_cannot_be_launched_is_said(text: str) -> None:
 def test_sums_that_rounding_moves_are_not_told_from_each_other(
     execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where rounding on the CPU is far, the device may be as far; a wrong element is further."""
+    """The device may be as far off as rounding on the CPU; a wrong element is further off."""
     monkeypatch.setattr(captured, "_bound", lambda execution, kind: 0.0)
     monkeypatch.setattr(captured, "_lost", lambda *of: 0.25)
 

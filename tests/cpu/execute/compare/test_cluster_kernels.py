@@ -65,7 +65,7 @@ def test_a_kernel_is_executed_to_the_end(name: str) -> None:
 
 
 def test_a_barrier_of_the_block_is_no_barrier_of_the_cluster() -> None:
-    """What lowering makes of it tells the two apart by the scope alone."""
+    """The two differ in the scope alone once they are lowered."""
     found = changed("stores", "cluster_sync", 1, synchronizing("shared.dyn"))
     assert any(race.buffer == "other" and race.missing == "a barrier of the cluster" for race in found.races)
     assert all(race.across for race in found.races)

@@ -1,4 +1,4 @@
-"""What differs after a little noise: rounding of sums that cancel, or a choice that noise decides."""
+"""Test what differs after a little noise: rounding of sums that cancel, or a choice that noise decides."""
 
 from __future__ import annotations
 

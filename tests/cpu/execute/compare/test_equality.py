@@ -56,7 +56,7 @@ def _op(op: str, *args: Expr, dtype: str = "float32") -> Expr:
 
 
 def _with_totals(change: Callable[[Expr], Expr]) -> Formulas:
-    """What is said of a kernel whose lowered form makes something else of its sums, which agrees all the same."""
+    """Return the verdict on a kernel whose lowered form makes something else of its sums, which agrees all the same."""
     snapshot = kernels()["norm sm_90"]
 
     def changed(_: Stmt, stmt: Stmt) -> Stmt:

@@ -1,4 +1,4 @@
-"""Where a wrong output begins: the first access in which lowered differs from source."""
+"""Test where a wrong output begins: the first access in which lowered differs from source."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ BODIES: dict[str, tuple[Stmt, bool]] = {
 
 
 def _registers(body: Stmt, plain: bool) -> list[Array]:
-    """What a loop leaves of registers and shared memory."""
+    """Return what a loop leaves of registers and shared memory."""
     given = Store(LOCAL, (STEP,), Expr("cast", "float32", (STEP,)))
     loops = (For(STEP, _int(0), _int(2 * COUNT), "serial", given), For(STEP, _int(0), _int(COUNT), "unrolled", body))
     inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), Alloc(OTHER), Alloc(SHARED), *loops)))
@@ -267,7 +267,7 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
 
 
 def test_one_number_for_all_lanes_lands_too() -> None:
-    """What a predicate leaves out is a zero that has no shape."""
+    """A predicate leaves out a zero that has no shape."""
     memory = Cells(16, (kind_of("float32"),), (0,), 1)
     place = SimpleNamespace(observers=Observers(), memory=memory, kind=kind_of("float32"))
     lanes = np.ones((1, 32), np.bool_)

@@ -92,7 +92,7 @@ def test_one_element_that_overflows_is_seen(numbers: Array) -> None:
 
 
 def test_what_overflows_as_written_as_well_is_not_seen(numbers: Array) -> None:
-    """Where numbers come near to the largest, another order of sums has others overflow."""
+    """Another order of sums has other numbers overflow, if they come near to the largest."""
     once = np.asarray(rounded(numbers, HALF))
     places = np.arange(1000)
     mine, others = np.where(places % 100 == 3, np.inf, once), np.where(places % 100 == 7, np.inf, once)

@@ -1,4 +1,4 @@
-"""What two toolchains have written of one kernel, on the same inputs."""
+"""Test what two toolchains have written of one kernel, on the same inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an element comes from: every step of its way, at both levels, and where they part."""
+"""Test where an element comes from: every step of its way, at both levels, and where they part."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_lane_at_a_wrong_place_is_where_the_levels_part() -> None:
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_tree_that_ends_early_marks_nothing(depth: int) -> None:
-    """What is made of steps that are not shown may be right: the two part deeper."""
+    """Steps that are not shown may be right: the two part deeper."""
     found = traced(read_snapshot(WRONG), (0, 1), depth)
     assert not found.agree
     assert found.first is None
@@ -258,7 +258,7 @@ def test_what_is_not_there_is_said() -> None:
 
 
 def leaves(element: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What an element is made of in the end."""
+    """Yield what an element is made of in the end."""
     if not element["sources"]:
         yield element
     for source in element["sources"]:

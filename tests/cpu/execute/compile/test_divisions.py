@@ -33,7 +33,7 @@ def rounded_down(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_both_ways_to_write_it_agree_by_zero_too(part: int) -> None:
-    """What divides by zero has no meaning; it must not make a right kernel look wrong."""
+    """A division by zero has no meaning; it must not make a right kernel look wrong."""
     kernel = Kernel(threads=len(DIVIDENDS))
     a, b = kernel.tensor("A", "int32", DIVIDENDS), kernel.tensor("B", "int32", DIVISORS)
     direct, rewritten = (kernel.tensor(name, "int32", [len(DIVIDENDS)]) for name in "CD")

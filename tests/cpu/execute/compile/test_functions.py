@@ -18,7 +18,9 @@ X = np.array([0.5, -1.5, 2.0, 1e-3, 0.0, -7.0, 3.0, 9.0], np.float32)
 
 
 def _found(dtype: str, values: npt.NDArray[Any], name: str, *args: Expr) -> npt.NDArray[Any]:
-    """What a function of each element, and of further arguments, gives; a name with `::` or `f` is the library's."""
+    """Return what a function of each element, and of further arguments, gives; a name with `::` or `f` is the
+    library's.
+    """
     kernel = Kernel(threads=len(values))
     source, target = kernel.tensor("A", dtype, values), kernel.tensor("B", dtype, [len(values)])
     all_args = (load(source, kernel.tx), *args)

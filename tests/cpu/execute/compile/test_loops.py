@@ -52,7 +52,7 @@ def _on_lengths() -> Request:
 
 
 def test_the_checkpoints_between_are_tir() -> None:
-    """So no pass is named."""
+    """No pass is named for that reason."""
     made, lengths, n = _kernel()
     total = made.tensor("S", "int32", [32])
     body = (

@@ -23,7 +23,7 @@ def _int(value: int) -> Expr:
 
 
 def _run(first: int) -> list[float]:
-    """What a second buffer, elements `first` and on of 64 floats, gives back. The name has the first one's 32."""
+    """Return what a second buffer, elements `first` and on of 64 floats, gives. The name has the first one's 32."""
     tx = Expr("var", "int32", (), "tx", 1)
     a, b = (
         Buffer(n, "float32", (_int(THREADS),), "global", Expr("var", "handle", (), n, u))

@@ -81,7 +81,7 @@ def test_what_is_no_pattern_orders_nothing(pattern: str) -> None:
 
 @pytest.mark.parametrize(("before", "after", "undecided"), [("__threadfence", "", True), ("", "__threadfence", False)])
 def test_blocks_race_where_nothing_is_released(before: str, after: str, undecided: bool) -> None:
-    """What a fence released may come late to a thread with no fence of its own: most devices are kinder than PTX."""
+    """A thread with no fence of its own may see late what a fence released: most devices are kinder than PTX."""
     ((_, contest),) = counted(RELAXED, RELAXED, blocks=2, before=before, after=after).contested
     assert contest.atomics == undecided
 

@@ -48,7 +48,7 @@ def _plus(e: Expr, number: int) -> Expr:
 
 
 def _raced(lowered: Function, written: str = "B") -> set[tuple[str, str]]:
-    """Which buffers race, and what is missing. written: a tensor that somebody may write."""
+    """Return which buffers race, and what is missing. written: a tensor that somebody may write."""
     machine = machine_of(FORMS[FORM], FORM, late=True, exact=True, lowered=lowered)
     watching = Watching(machine.function, frozenset({written}))
     machine.run(*watching(machine))
@@ -60,7 +60,7 @@ def _named(found: Iterable[Race]) -> set[tuple[str, str]]:
 
 
 def test_a_bulk_copy_with_a_placeholder_for_its_mbarrier() -> None:
-    """What 0.1.7 and 0.1.8 leave where warps are not to be specialized: no barrier of the kernel's, so no number 0."""
+    """0.1.7 and 0.1.8 leave this where warps are not specialized: no barrier of the kernel's, so no number 0."""
 
     def without(_: Stmt, new: Stmt) -> Stmt:
         if isinstance(new, Evaluate) and new.value.value == "tma_load":

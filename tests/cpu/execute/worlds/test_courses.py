@@ -110,7 +110,7 @@ def packed_pairs(lowered: int) -> Snapshot:
 
 
 def test_a_kernel_that_packs_numbers_gets_few_of_them() -> None:
-    """Where a group of four has two numbers, it is out of bounds."""
+    """A group of four that has two numbers is out of bounds."""
     found = [execute(packed_pairs(each)).outputs[0] for each in (1, 2)]
     assert [outcome.verdict for outcome in found] == ["agreed", "refuted"]
 

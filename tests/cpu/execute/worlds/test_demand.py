@@ -224,7 +224,7 @@ def _value(op: str, a: int, b: int) -> int:
 
 
 def test_a_kernel_that_reads_other_rows_as_lowered_is_executed_again_with_all_blocks() -> None:
-    """What left-out blocks did not write is no finding; what is wrong with all of them is."""
+    """A value that left-out blocks did not write is no finding; one that is wrong with all of them is."""
     other = _op("floormod", _op("add", BX, _int(1)), _int(BLOCKS))
     nothing = Expr("mul", "float32", (_load(B, other, TX), Expr("float", "float32", (), 0.0)))
     harmless = Store(C, (BX, TX), Expr("add", "float32", (_load(B, BX, TX), nothing)))

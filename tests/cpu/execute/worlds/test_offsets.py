@@ -111,7 +111,7 @@ def test_every_other_part_is_empty_for_the_first_seed() -> None:
 
 
 def _storing(value: float) -> Snapshot:
-    """What both levels store, whatever the inputs."""
+    """Return what both levels store, whatever the inputs."""
 
     def other(old: Stmt, new: Stmt) -> Stmt:
         return replace(new, value=Expr("float", "float16", (), value)) if isinstance(new, Store) else new

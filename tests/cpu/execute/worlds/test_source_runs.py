@@ -28,7 +28,7 @@ Count = Callable[[], int]
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """How often a source has run since it was last asked; not with numbers changed, nor to watch it."""
+    """Return how often a source has run since it was last asked; not with numbers changed, nor to watch it."""
     found: list[bool] = []
     run = Invocation.run
 

@@ -1,4 +1,4 @@
-"""What a kernel has of instructions, as far as executing it depends on that."""
+"""Test what a kernel has of instructions, as far as executing it depends on that."""
 
 from __future__ import annotations
 

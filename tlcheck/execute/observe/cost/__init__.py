@@ -1,1 +1,1 @@
-"""What a run costs, counted as Nsight Compute counts it: see `counter`."""
+"""Describe what a run costs, counted as Nsight Compute counts it: see `counter`."""

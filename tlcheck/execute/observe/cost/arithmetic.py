@@ -17,7 +17,7 @@ _FUNCTIONS = frozenset(
 
 
 def operations(stmt: Stmt) -> Mapping[str, int]:
-    """How many one thread does, by dtype; an operation on a vector counts for each of its lanes."""
+    """Return how many one thread does, by dtype; an operation on a vector counts for each of its lanes."""
     found: dict[str, int] = defaultdict(int)
     for e in postorder(expressions(stmt)):
         if _is_counted(e) and kind_of(e.dtype).is_float:

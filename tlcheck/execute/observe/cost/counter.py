@@ -136,7 +136,7 @@ class Counter(Observer):
             yield CountedSite(stmt, space, operation, place.name, form, width), self._columns(tally, self._warps)
 
     def _tally(self, operation: Operation, rows: Array, active: Array, width: int, *, shared: bool) -> Tally:
-        """What instructions of one width move; rows: addresses of warps."""
+        """Return what instructions of one width move; rows: addresses of warps."""
         lanes = (rows >= 0).sum(axis=-1)
         different = geometry.distinct(rows)
         tally = Tally(requests=active, lanes=lanes, useful=different * width)
@@ -239,7 +239,7 @@ class Counter(Observer):
         self._bulk_shared(shared, "read", octets, worlds)
 
     def phase_ended(self, key: object, world: int) -> None:
-        """What a barrier waits for has landed."""
+        """The data has landed that a barrier waits for."""
         self.flights.landed(key, world)
 
     def _bulk(self, place: Place, position: Position, mask: Mask, operation: Operation, form: str) -> None:
@@ -345,7 +345,7 @@ class Counter(Observer):
 
     @property
     def _warps(self) -> int:
-        """Of a block."""
+        """Return the number in a block."""
         return -(-self.machine.state.threads // self._rules.lanes)
 
 

@@ -1,4 +1,4 @@
-"""What one access by a warp moves: sectors of global memory, wavefronts of shared memory.
+"""Find what one access by a warp moves: sectors of global memory, wavefronts of shared memory.
 
 Addresses are bytes, (warps, 32), negative for lanes that take no part. The rules are those that an H100 showed for one
 warp and some hundred patterns of addresses (results/cost/README.md); NVIDIA documents sectors and banks (CUDA
@@ -33,7 +33,7 @@ def _wide_sectors(starts: Array, width: int) -> Array:
 
 
 def distinct(numbers: Array) -> Array:
-    """How many different numbers there are in each row, negative ones aside."""
+    """Return how many different numbers there are in each row, negative ones aside."""
     ordered = np.sort(numbers, axis=-1)
     new = ordered[:, 1:] != ordered[:, :-1]
     found: Array = np.count_nonzero(new & (ordered[:, 1:] >= 0), axis=-1) + (ordered[:, 0] >= 0)
@@ -84,7 +84,7 @@ def _same(one: Array, other: Array) -> Mask:
 
 
 def conflicts(words: Array, banks: int = BANKS) -> Array:
-    """How many different words of one bank each row names at most; negative numbers are none."""
+    """Return how many different words of one bank each row names at most; negative numbers are none."""
     ordered = np.sort(words, axis=-1)
     new = ordered >= 0
     new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]

@@ -1,4 +1,4 @@
-"""What one access by a wave moves on CDNA: passes through the banks of LDS, requests of 64 bytes of global memory.
+"""Find what one access by a wave moves on CDNA: passes through the banks of LDS, requests of 64 bytes of global memory.
 
 An instruction takes the lanes of a wave in phases; lanes of different phases do not conflict. Which lanes those are:
 

@@ -1,4 +1,4 @@
-"""How the memory of a target's family moves what a warp asks for."""
+"""Describe how the memory of a target's family moves what a warp asks for."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ COLUMNS = tuple([column.name for column in fields(Tally)])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedSite:
-    """Where a kernel does something that costs.
+    """A record of where a kernel does something that costs.
 
     stmt: the statement as lowered. buffer: its name, or empty. form: the instruction, such as `ldmatrix` or
     `m16n8k16 float16`. width: bytes of one lane, 0 where that says nothing.

@@ -47,7 +47,7 @@ class Made:
 
     @classmethod
     def of(cls, e: Expr, program: KernelProgram) -> Made:
-        """That of a call."""
+        """Return the object of a call."""
         return cls(ATOMICS[name_of_call(e)], order_of(e) or 0, program.iterating)
 
 
@@ -112,7 +112,9 @@ def _tell_terms(place: BufferElement, frame: Frame, mask: Any, made: Made, where
 
 
 def _position(place: BufferElement, frame: Frame) -> tuple[Position, Mask | None]:
-    """Where each lane acts, and which lanes do. Raises Illegal for a vector that begins in bounds and ends outside."""
+    """Return where each lane acts, and which lanes do. Raises Illegal for a vector that begins in bounds and ends
+    outside.
+    """
     position, mask = place.position(frame)
     if mask is None or mask.ndim == 2:
         return position, mask

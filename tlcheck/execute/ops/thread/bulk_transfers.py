@@ -75,7 +75,7 @@ class Transfer:
 
     @property
     def positions(self) -> Array:
-        """Where the elements of the tensor are."""
+        """Return where the elements of the tensor are."""
         return self.pages.locate_runs(self.box.elements, self.box.run)
 
     @cached_property
@@ -85,7 +85,7 @@ class Transfer:
 
     @property
     def coming(self) -> Array:
-        """What the tensor holds, and zeros outside of it."""
+        """Return what the tensor holds, and zeros outside of it."""
         found = self.pages.take(self.positions, self.kind)
         return found if self.box.inside is None else np.where(self.box.inside, found, self.kind.array.type(0))
 
@@ -104,7 +104,7 @@ class Transfer:
 
     @property
     def values(self) -> Array:
-        """What shared memory holds."""
+        """Return what shared memory holds."""
         where = where_in(self.cells, self.box.bits) if self.box.where is None else self.box.where
         return self.cells.take(where, self.held)
 

@@ -37,7 +37,7 @@ class _ClusterBarrier:
 
     @classmethod
     def of(cls, program: KernelProgram) -> _ClusterBarrier:
-        """That of a run; made at its first use."""
+        """Return the object of a run, made at its first use."""
         worlds, threads = len(program.state.worlds), program.state.threads
         made = cls(program, np.zeros((worlds, threads), np.int64), np.ones(worlds, np.int64))
         found = program.state.shared.setdefault(_KEY, made)

@@ -134,7 +134,7 @@ def cp_async(e: Expr, program: KernelProgram) -> Run:
 
 
 def beginning(target: BufferElement, program: KernelProgram) -> Callable[[Frame, Value], Mask]:
-    """What begins copies of values to a place in the active lanes, and returns these: (worlds, threads)."""
+    """Return what begins copies of values to a place in the active lanes, and returns these: (worlds, threads)."""
     queue, late = queue_of(program), program.options.late and not program.iterating
     reason = program.state.reason(f"element of {target.name} read while its copy is under way")
     folded = _Folded(target)
@@ -176,7 +176,7 @@ class _Folded:
 
 
 def guarded(source: BufferElement, holds: Value, frame: Frame) -> Value:
-    """What is copied: zeros where the condition does not hold, and nothing is read there."""
+    """Return what is copied: zeros where the condition does not hold, and nothing is read there."""
     if not isinstance(holds, np.ndarray):
         return source.load(frame) if holds else 0
     saved, frame.active = frame.active, frame.among(holds)

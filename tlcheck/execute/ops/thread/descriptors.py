@@ -103,7 +103,7 @@ class _Tensor:
 
 @lru_cache(maxsize=64)
 def _spread(extents: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """How far the elements of a box are from the first one, (elements, 1, 1), read-only."""
+    """Return how far the elements of a box are from the first one, (elements, 1, 1), read-only."""
     found, steps = np.zeros(prod(extents), np.int64), np.arange(prod(extents))
     for extent, stride in zip(extents, strides, strict=True):
         found += steps % extent * stride
@@ -207,7 +207,7 @@ class Im2col:
 
 
 def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
-    """What of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
+    """Return what of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
     tensor = map_.tensor
     width = tensor.place.kind.bits
     inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * tensor.held.bits // 8

@@ -50,7 +50,7 @@ def _transposed(bits: int) -> Callable[[Expr, KernelProgram], Run]:
 
 
 def _words(values: Array, kind: Kind, units: Kind, frame: Frame) -> Array:
-    """What lanes have read, (units, worlds, lanes)."""
+    """Return what lanes have read, (units, worlds, lanes)."""
     values = values if values.ndim > 2 else values[None]
     return reshaped(np.broadcast_to(values, (len(values), frame.worlds, frame.lanes)), kind, units)
 

@@ -34,5 +34,5 @@ def hint(e: Expr, program: KernelProgram) -> Run:
     "tl.pipeline_mvb_stage_expr",
 )
 def notes_of_passes(stmt: Attr, program: KernelProgram) -> Step:
-    """What one pass tells a later one; the code within says all that happens."""
+    """Return what one pass tells a later one; the code within says all that happens."""
     return program.step(stmt.body)

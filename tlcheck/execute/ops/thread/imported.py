@@ -116,7 +116,7 @@ def decode(e: Expr, program: KernelProgram) -> Run:
 
 
 def _words(e: Expr, decoder: _Decoder) -> int:
-    """How many words are decoded."""
+    """Return how many words are decoded."""
     default = decoder.elements
     count = int(e.args[2].value or 0) if len(e.args) > 2 and e.args[2].op == "int" else default
     if len(e.args) > 2 and e.args[2].op != "int":
@@ -129,7 +129,7 @@ def _words(e: Expr, decoder: _Decoder) -> int:
 
 
 def digest(text: str, name: str) -> str:
-    """What tells the definition of a function, and of the function of TileLang's that it calls, from others."""
+    """Return what tells the definition of a function, and of the function of TileLang's that it calls, from others."""
     text = _COMMENT.sub("", text)
     found = _definition(text, name)
     inner = re.search(r"\b(decode_\w+)<", found)

@@ -45,7 +45,7 @@ _CLEARS_A_DWORD = Release.of("0.1.13")
 
 
 class Loads:
-    """How many direct copies each thread's wave has begun since its last load that something waits for."""
+    """The number of direct copies each thread's wave has begun since its last load that something waits for."""
 
     def __init__(self) -> None:
         self._behind: Array = np.zeros((1, 1), np.int32)
@@ -55,7 +55,7 @@ class Loads:
         self._behind = self._behind + lanes
 
     def used(self, lanes: Mask) -> None:
-        """What waves of these threads have loaded is stored."""
+        """Store what waves of these threads have loaded."""
         self._behind = np.where(lanes, 0, self._behind)
 
     def land(self, queue: CopyQueue, newest: int | None, lanes: Mask) -> None:
@@ -139,7 +139,7 @@ def _directly(
 
 
 def _cleared(e: Expr, target: BufferElement, program: KernelProgram) -> BufferElement:
-    """What is cleared where the predicate is false."""
+    """Return what is cleared where the predicate is false."""
     octets = _DWORD if program.release >= _CLEARS_A_DWORD else _QUAD
     return program.pointer(e.args[0], octets * 8 // target.kind.bits)
 

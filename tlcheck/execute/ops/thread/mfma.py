@@ -143,7 +143,7 @@ def _seen(read: Callable[[Frame], Array], kind: Kind, program: KernelProgram) ->
 
 
 def fragments(m: int, k: int) -> tuple[Array, Array, Array]:
-    """Where a lane's elements of A, B and C belong: (elements, 64, 2) of row and column."""
+    """Return where a lane's elements of A, B and C belong: (elements, 64, 2) of row and column."""
     lane = np.arange(WAVE)
     each = m * k // WAVE
     along = [lane // m * each + i for i in range(each)]

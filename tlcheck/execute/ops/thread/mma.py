@@ -160,7 +160,7 @@ def _adding_up(c: BufferElement, c_at: Array, shape: tuple[int, int]) -> Callabl
 
 
 def _first_of(of_worlds: Array, times: int, worlds: int) -> Array:
-    """What (elements, worlds, lanes) is in the first iteration of a loop."""
+    """Return what (elements, worlds, lanes) is in the first iteration of a loop."""
     elements, _, lanes = of_worlds.shape
     return of_worlds.reshape(elements, -1, times, worlds, lanes)[:, :, 0].reshape(elements, -1, lanes)
 
@@ -194,7 +194,7 @@ def multiplied(a: Array, b: Array, field: Field | None = None) -> Array:
 
 
 def finished(kind: Kind, options: Options) -> Callable[[Array], Array]:
-    """What makes sums the accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
+    """Return what makes sums the accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
     if not kind.is_float:
         return lambda values: values.astype(kind.array)
     return rounding(kind, options.exact) or (lambda values: values)
@@ -216,7 +216,7 @@ def shape_of(text: str) -> tuple[int, int, int]:
 
 
 def fragments(m: int, n: int, k: int, kind: Kind) -> tuple[Array, Array, Array]:
-    """Where a thread's elements of A, B and C belong: (elements, 32, 2) of row and column."""
+    """Return where a thread's elements of A, B and C belong: (elements, 32, 2) of row and column."""
     if (m, n, k) == (8, 8, 4) and kind.bits == 64:
         return spread(8, 4, 1, by_column=False), spread(4, 8, 1, by_column=True), accumulator(8)
     if (m, n) != (16, 8) or k not in _SHAPES.get(kind.bits, ()):

@@ -67,7 +67,9 @@ def metadata(e: Expr, at: int, kind: Kind, program: KernelProgram) -> BufferElem
 
 
 def selector(e: Expr, kind: Kind) -> int:
-    """Which threads of four have the metadata: 0 for the first two, 1 for the others; 0 where all of them have it."""
+    """Return which threads of four have the metadata: 0 for the first two, 1 for the others; 0 where all of them have
+    it.
+    """
     if e.op != "int" or e.value not in ((0,) if kind.bits == 8 else (0, 1)):
         raise NotModelled("a selector of metadata that varies")
     return int(e.value or 0)

@@ -78,7 +78,7 @@ def all_reduce_batch(e: Expr, program: KernelProgram) -> Run:
 def _all_reduced(
     e: Expr, kind: Kind, places: Array, program: KernelProgram, width: int = 1
 ) -> Callable[[Frame, Value], Value]:
-    """What the library makes of each thread's values. places: of thread 0's numbers in the workspace.
+    """Return what the library makes of each thread's values. places: of thread 0's numbers in the workspace.
 
     width: how many numbers a value is.
     """
@@ -134,7 +134,7 @@ def _workspace(
 
 
 def _counted_threads(name: str) -> int:
-    """How many threads the library's barriers 1 and 2 count; 0 for __syncthreads, which counts all of the block."""
+    """Return how many threads the library's barriers 1 and 2 count; 0 for __syncthreads, which counts all."""
     policy = re.search(r"NamedBarrier<(\d+)>", name)
     if policy is not None:
         return int(policy.group(1))

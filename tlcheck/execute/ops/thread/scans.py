@@ -70,7 +70,8 @@ def scan_rows(e: Expr, program: KernelProgram) -> Run:
 
 
 class _Lines:
-    """Which thread has which element: a warp takes a line, an element for each thread at a time, and then another line.
+    """A record of which thread has which element: a warp takes a line, an element for each thread at a time, and then
+    another line.
 
     along, across: the place in its line, and the number of the line, of each step and thread; `taken`: where there is
     one; `read`: where it is read before it is written, otherwise zero.
@@ -119,7 +120,7 @@ class _Lines:
 
 
 def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
-    """What is combined, and the template arguments from `threads` on."""
+    """Return what is combined, and the template arguments from `threads` on."""
     name, parameters = str(e.value), template_arguments(str(e.value))
     for key, combine in _SCANS.items():
         if key in name:
@@ -145,7 +146,8 @@ def _is_by_half_a_wave(parameters: list[str], program: KernelProgram) -> bool:
 
 
 def _of_absent_lanes(length: int, threads: int, reverse: bool) -> Array:
-    """Which elements of a line, (length), hang on lanes that are not there; segments have twice as many elements.
+    """Return which elements of a line, (length), hang on lanes that are not there; segments have twice as many
+    elements.
 
     Forwards the first segment is right as far as there are lanes, and the last lane of it would have the carry.
     Backwards a segment with no more elements than lanes is right, which only the last one can be.

@@ -34,7 +34,9 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """What moves: elements of registers, (moves,), with lane, column and byte there of each thread's, (moves, 32)."""
+    """A record of what moves: elements of registers, (moves,), with lane, column and byte there of each thread's,
+    (moves, 32).
+    """
 
     element: Array
     lane: Array
@@ -50,7 +52,7 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def pattern(lanes: int, bits: int, number: int, packs: bool, kind: Kind, counts_elements: bool = True) -> Pattern:
-    """What a function of the device library moves.
+    """Return what a function of the device library moves.
 
     lanes: 16 or 32; bits: of a lane in one repetition; number: repetitions; packs: two halves of a register are the
     lower halves of neighbouring columns (`pack::16b`, `unpack::16b`).

@@ -1,4 +1,4 @@
-"""What a tcgen05.mma multiplies: its instruction descriptor (PTX 9.7.16.4.2), and where its matrices lie in tensor
+"""Find what a tcgen05.mma multiplies: its instruction descriptor (PTX 9.7.16.4.2), and where its matrices lie in tensor
 memory (PTX 9.7.16.10.5, "Data Path Layout Organization").
 """
 
@@ -124,7 +124,9 @@ def constant_bits(e: Expr) -> int:
 
 
 def numbers_of(word: Array, constant: int) -> tuple[Array, Array]:
-    """Which byte of a word is the factor of A, and of B. Raises NotModelled for descriptors that differ elsewhere."""
+    """Return which byte of a word is the factor of A, and of B. Raises NotModelled for descriptors that differ
+    elsewhere.
+    """
     if ((word ^ constant) & ~SCALE_BITS & 0xFFFFFFFF).any():
         raise NotModelled("tcgen05.mma with a descriptor that varies")
     return word >> 29 & 3, word >> 4 & 3
@@ -139,7 +141,7 @@ def is_of_pair(e: Expr) -> bool:
 
 
 def decode(word: int, kind: str, stays: bool = False) -> ProductForm:
-    """What the bits of an instruction descriptor say, for an instruction of a kind such as f16."""
+    """Return what the bits of an instruction descriptor say, for an instruction of a kind such as f16."""
     for (place, width), what in _NOT_MODELLED.items():
         if _bits(word, place, width):
             raise NotModelled(f"tcgen05.mma with {what}")

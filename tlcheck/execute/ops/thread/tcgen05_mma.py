@@ -295,8 +295,8 @@ def _landing(
     queue: ProductsUnderWay,
     there: Sequence[Array],
 ) -> Callable[[], None]:
-    """What happens when all that a warp's thread has issued until now is complete. there: the worlds, (worlds,), at
-    whose barriers each world's thread arrives then.
+    """Return what happens when all that a warp's thread has issued until now is complete. there: the worlds, (worlds,),
+    at whose barriers each world's thread arrives then.
     """
     goals = [(world, number) for world, number, lanes, _ in which(frame).each if lanes[warp.thread]]
 

@@ -40,7 +40,7 @@ class Issuer:
     mask: Mask
 
     def pick(self, value: Value, of: int) -> Array:
-        """What its threads have, (its worlds,). of: how many worlds there are."""
+        """Return what its threads have, (its worlds,). of: how many worlds there are."""
         wide = np.asarray(value)
         wide = np.broadcast_to(wide, np.broadcast_shapes(wide.shape, (of, 1)))
         return np.asarray(wide[self.worlds, self.thread if wide.shape[-1] > 1 else 0])
@@ -84,11 +84,11 @@ class OperandMatrix:
     cells: Array
 
     def read(self, chosen: Array | slice = slice(None)) -> Array:
-        """What is there, of those worlds that are chosen."""
+        """Return what is there, of those worlds that are chosen."""
         return self.place.memory.take(self.position[chosen], self.place.kind)
 
     def row(self, world: int, number: int) -> list[Cell]:
-        """Where a row of it lies. world: which of its worlds."""
+        """Return where a row of it lies. world: which of its worlds."""
         return [(self.place.memory, int(at)) for at in self.position[world, number]]
 
 

@@ -78,7 +78,7 @@ class TensorMemory:
 
     @classmethod
     def of(cls, program: KernelProgram) -> TensorMemory:
-        """That of a run; made at its first use."""
+        """Return the object of a run, made at its first use."""
         found, state = program.state.shared.get("tensor memory"), program.state
         if found is None:
             cells = state.allocate(ROOT, LANES * COLUMNS * WORD, _kinds(program), 1)
@@ -146,7 +146,7 @@ class TensorMemory:
         return self.buffers[uid]
 
     def _forget(self, world: int, columns: Array) -> None:
-        """What a new allocation holds."""
+        """Forget what a new allocation holds."""
         octets = (columns[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
         parts = np.arange(0, WORD, self.cells.grain // 8)
         self.cells.lose(self.position((octets + parts).reshape(-1), np.intp(world)))
@@ -170,8 +170,8 @@ class TensorMemory:
 
 
 def require_one_group(e: Expr, program: KernelProgram) -> Callable[[Frame], None]:
-    """What raises Illegal where a kernel has instructions of one block and of two: all of its tcgen05 instructions that
-    say `.cta_group` have to say the same (PTX 9.7.16.5).
+    """Return what raises Illegal where a kernel has instructions of one block and of two: all of its tcgen05
+    instructions that say `.cta_group` have to say the same (PTX 9.7.16.5).
     """
     blocks, state = 2 if is_of_pair(e) else 1, program.state
 
@@ -215,7 +215,7 @@ def name_in(e: Expr) -> str:
 
 
 def kind_at(pointer: Expr, program: KernelProgram) -> Kind:
-    """What an address points to."""
+    """Return what an address points to."""
     while pointer.op == "call" and pointer.value in ("address_of", "access_ptr", "handle_add_byte_offset"):
         pointer = pointer.args[0]
     if pointer.op == "call" and pointer.value == "tvm_access_ptr":
@@ -274,7 +274,7 @@ def fence(e: Expr, program: KernelProgram) -> Run:
 
 
 def _kinds(program: KernelProgram) -> tuple[Kind, ...]:
-    """What tensor memory is seen as."""
+    """Return what tensor memory is seen as."""
     found = dict.fromkeys(_seen(program))
     return tuple(found) or (kind_of("float32"),)
 

@@ -134,7 +134,7 @@ class _Matrix:
 
 
 def _matrix(place: BufferElement, rows: int, k: int, by_k: bool, leading: int, wgmma: bool) -> _Matrix:
-    """Where the elements of op(A), or of the transpose of op(B), are. by_k: neighbours along K lie side by side."""
+    """Return where the elements of op(A), or of the transpose of op(B), are. by_k: neighbours along K are adjacent."""
     row, column = np.ogrid[:rows, :k]
     octet, line, lines = (column * _WIDTH, row, rows) if by_k else (row * _WIDTH, column, k)
     length = ((k if by_k else rows) if wgmma else leading) * _WIDTH

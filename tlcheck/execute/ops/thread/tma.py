@@ -111,7 +111,9 @@ def load(e: Expr, program: KernelProgram) -> Run:
 
 @dataclass(frozen=True, eq=False)
 class _Destination:
-    """Where the copies of some blocks go, and whose barriers they complete: the worlds, (worlds,), of each world."""
+    """A record of where the copies of some blocks go, and whose barriers they complete: the worlds, (worlds,), of each
+    world.
+    """
 
     data: Array
     barriers: Array
@@ -233,7 +235,8 @@ def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code])
 
 @dataclass(frozen=True, eq=False)
 class _Spots:
-    """Where copies of a kind go to in shared memory, or come from: the same arrays for the same addresses in bounds.
+    """A record of where copies of a kind go to in shared memory, or come from: the same arrays for the same addresses
+    in bounds.
 
     Plainly each copy has its own, by which a tracer knows it.
     """

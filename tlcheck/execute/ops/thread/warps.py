@@ -111,7 +111,9 @@ for _name, (_source, _others) in _SHUFFLES.items():
 
 
 def of_warp(condition: Value, frame: Frame, warp: int) -> Array:
-    """What the active lanes of each warp say, (worlds, warps, warp); lanes that a last partial warp lacks say no."""
+    """Return what the active lanes of each warp say, (worlds, warps, warp); lanes that a last partial warp lacks say
+    no.
+    """
     holds = np.zeros((frame.worlds, -(-frame.lanes // warp) * warp), np.bool_)
     holds[:, : frame.lanes] = frame.mask() & np.not_equal(condition, 0)
     return holds.reshape(frame.worlds, -1, warp)

@@ -222,7 +222,7 @@ def matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int
 
 @lru_cache(maxsize=16)
 def _in_matrices(shape: tuple[int, int, int, int]) -> Array:
-    """Where the accumulators of each thread are in matrices (worlds, groups, rows, columns), read-only."""
+    """Return where the accumulators of each thread are in matrices (worlds, groups, rows, columns), read-only."""
     worlds, groups, rows, columns = shape
     row, column = _accumulator(columns)
     inner = (row * columns + column)[:, None, None, :]

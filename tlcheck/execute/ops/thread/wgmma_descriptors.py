@@ -68,7 +68,7 @@ def encode(matrix: MatrixDescriptor) -> int:
 
 
 def decode(word: int) -> MatrixDescriptor:
-    """What a descriptor's bits say."""
+    """Return what a descriptor's bits say."""
     start, lbo, sbo = ((word >> place & _FIELD) << 4 for place in (0, 16, 32))
     return MatrixDescriptor(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
 

@@ -72,7 +72,7 @@ def copy(e: Expr, program: KernelProgram) -> Run:
 def _unwaited(
     e: Expr, source: Tile, target: Tile, program: KernelProgram
 ) -> Callable[[Frame, Frame], Iterator[Operation]]:
-    """What the author waits for himself, from the threads' frame and the tile's."""
+    """Return what the author waits for himself, from the threads' frame and the tile's."""
     awaited = dict(e.computed).get("barrier")
     if awaited is not None and awaited.buffer is not None and awaited.buffer.scope == "shared.cluster_barrier":
         awaited = None  # another block of the cluster may wait for it

@@ -34,7 +34,7 @@ def _unordered(combine: np.ufunc, found: Array) -> bool:
 
 
 def _first_poison(terms: Array, axis: int) -> tuple[Array, Array]:
-    """Which elements are poison, and the first of each line that is (any element where none is)."""
+    """Return which elements are poison, and the first of each line that is (any element where none is)."""
     poisoned = is_poison(terms)
     first = np.expand_dims(np.argmax(poisoned, axis=axis), axis)
     return poisoned, np.take_along_axis(terms, first, axis)

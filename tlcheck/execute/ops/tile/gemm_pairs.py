@@ -31,14 +31,14 @@ class Shard:
 
     @classmethod
     def each(cls, tile: Tile, inner: Frame, program: KernelProgram, blocks: int = _BLOCKS) -> list[Shard]:
-        """That of either block, or of the own one."""
+        """Return the part of either block, or of the own one."""
         clusters, own = clusters_of(program), np.arange(inner.worlds)
         even, position = clusters.rank & ~1, tile.flat(inner)
         pairs = [own] if blocks == 1 else [clusters.peers[own, even + rank] for rank in range(blocks)]
         return [cls(tile, np.asarray(position + (peer - own).reshape(1, -1, 1)), inner) for peer in pairs]
 
     def matrix(self, across: bool = False) -> Array:
-        """What is there, (worlds, rows, columns)."""
+        """Return what is there, (worlds, rows, columns)."""
         tile, observers = self.tile, self.tile.place.observers
         observers.tile_accessed(tile.place, self.where, self.mask, self.inner.lanes, None)
         found = tile.place.memory.take(self.where, tile.kind)
@@ -85,7 +85,7 @@ def of_pairs(
 
 
 def by_even(run: Run, program: KernelProgram) -> Run:
-    """What the blocks of even rank do alone: TileLang issues a product of two blocks in these."""
+    """Return what the blocks of even rank do alone: TileLang issues a product of two blocks in these."""
     even = clusters_of(program).rank[:, None] % _BLOCKS == 0
 
     def narrowed(frame: Frame) -> Value:

@@ -1,4 +1,5 @@
-"""What changes how a kernel runs and not what it computes: hints, and waits for what is complete in the source.
+"""Describe what changes how a kernel runs and not what it computes: hints, and waits for what is complete in the
+source.
 
 T.use_swizzle, T.annotate_*, pdl_*, register counts (TileLang, language/annotations.py, language/builtin.py).
 """

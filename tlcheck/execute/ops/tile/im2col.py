@@ -55,7 +55,7 @@ def _kept(at: list[Value], axis: int) -> Code:
 
 
 class _Patches:
-    """Which element of the image an element of the matrix is."""
+    """A record of which element of the image an element of the matrix is."""
 
     def __init__(self, shape: tuple[Expr, ...], form: list[int], program: KernelProgram) -> None:
         """form: kernel, stride, dilation, pad."""

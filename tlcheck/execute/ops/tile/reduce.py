@@ -32,7 +32,7 @@ from tlcheck.snapshot.ir import Expr
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How elements combine, and what is taken of each of the source's."""
+    """A record of how elements combine, and what is taken of each of the source's."""
 
     combine: np.ufunc
     of_each: Callable[[Array], Array] | None = None

@@ -106,7 +106,7 @@ def neutral(reduction: str, kind: Kind) -> int | float:
 
 
 def _reducers(program: KernelProgram) -> dict[str, str]:
-    """What the blocks of the kernel say of reducers, by name."""
+    """Return what the blocks of the kernel say of reducers, by name."""
     found: dict[str, str] = {}
     for stmt in statements(program.function.body):
         if isinstance(stmt, Block):

@@ -184,7 +184,7 @@ class Tile:
         return self.buffer.scope in ("shared", "shared.dyn")
 
     def flat(self, frame: Frame) -> Array:
-        """Where its elements are, as indices into the flat data of its allocation."""
+        """Return where its elements are, as indices into the flat data of its allocation."""
         return self.place.memory.flat_position(self.place.located(frame).position)
 
     def frame(self, frame: Frame, *others: Tile) -> Frame:

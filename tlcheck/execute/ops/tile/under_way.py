@@ -26,7 +26,7 @@ _UNANNOUNCED = 1  # of a tile under way: bytes are counted per tile
 
 
 def departure(e: Expr, target: Tile, program: KernelProgram) -> Departure | None:
-    """How a copy to `target` gets under way; None for one that is complete when the next statement runs."""
+    """Return how a copy to `target` gets under way; None for one that is complete when the next statement runs."""
     if not (program.options.midway and program.options.late and target.shared):
         return None
     if dict(e.annotations).get("no_implicit_async_commit_wait", "0") not in ("0", "False"):

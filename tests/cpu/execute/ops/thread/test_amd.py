@@ -336,7 +336,7 @@ def test_numbers_of_another_format_are_not_computed_with() -> None:
 
 
 def scanned(name: str, length: int, *, threads: int = 32, release: str = NEW) -> tuple[Array, Array]:
-    """What was in LDS, and what a scan made of it; NaN where that is undefined."""
+    """Return what was in LDS, and what a scan made of it; NaN where that is undefined."""
     kernel, a = Kernel(threads=threads, lowered=lowered(release=release)), random("float32", length)
     source, out = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", (length,))
     shared = kernel.tile("s", "float32", (length,), "shared")
@@ -404,7 +404,7 @@ def test_a_reduction_of_halves_that_meets_a_nan_is_not_modelled() -> None:
 
 
 def test_sync_warp_of_the_author_orders_a_wave() -> None:
-    """Where the author has put it and the release prints nothing, the race is the compiler's."""
+    """The race is the compiler's if the author has put it there and the release prints nothing."""
     kernel = Kernel(threads=WAVE)
     source, out = kernel.tensor("A", "float32", (WAVE,)), kernel.tensor("B", "float32", (WAVE,))
     shared, tx = kernel.tile("s", "float32", (WAVE,), "shared"), kernel.tx

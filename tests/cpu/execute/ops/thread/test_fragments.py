@@ -152,7 +152,7 @@ FRAGMENTS: dict[str, tuple[str, str, int, tuple[int, int], Where, Where]] = {
 
 
 def _held(matrices: Array, where: Where, count: int) -> Array:
-    """What the threads hold of one matrix for each warp: (threads, count)."""
+    """Return what the threads hold of one matrix for each warp: (threads, count)."""
     held = [[matrices[w][where(t // 4, t % 4, i)] for i in range(count)] for w in range(WARPS) for t in range(32)]
     return np.array(held)
 
@@ -273,7 +273,7 @@ def test_a_copy_is_there_when_its_group_was_waited_for(wait: int, late: bool, po
 
 
 def test_a_predicated_copy_brings_zeros() -> None:
-    """Where the predicate is false nothing is read and zeros arrive (cp.async with a source size of 0)."""
+    """Nothing is read and zeros arrive if the predicate is false (cp.async with a source size of 0)."""
     a, shared, out = (_buffer(n, u, "float32", THREADS, s) for n, u, s in COPIES)
     holds = Expr("lt", "bool", (TX, _int(10)))
     beyond = Expr("select", "int32", (holds, TX, _int(10**6)))

@@ -47,7 +47,7 @@ def machine_of(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: 
 
 
 def run(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: Function | None = None) -> dict[int, Array]:
-    """What each tensor holds after all blocks, by the place of its parameter as written."""
+    """Return what each tensor holds after all blocks, by the place of its parameter as written."""
     machine = machine_of(snapshot, name, late, exact, lowered)
     machine.run()
     found = {}
@@ -60,7 +60,7 @@ def run(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: Functio
 
 
 def left_by_device(name: str, place: int) -> Array:
-    """What the device left of a tensor."""
+    """Return what the device left of a tensor."""
     after = f"{name}/{place}/after"
     return np.asarray(RECORDED[after if after in RECORDED.files else f"{name}/{place}"].reshape(-1))
 

@@ -1,4 +1,4 @@
-"""What the device library of a release makes of a call that later releases have right, by its headers."""
+"""Test what the device library of a release makes of a call that later releases have right, by its headers."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def lowered(arch: str, exact: bool = True) -> Options:
 
 
 def product(name: str, kinds: tuple[str, str, str], m: int, k: int, arch: str, contents: tuple[Array, Array]) -> Array:
-    """What two waves make of A (waves, m, k) and B (waves, k, m), each with the registers that the ISA says.
+    """Return what two waves make of A (waves, m, k) and B (waves, k, m), each with the registers that the ISA says.
 
     Vectors of A and B are the second ones of their registers: the index counts vectors.
     """

@@ -29,7 +29,7 @@ def extern(name: str, *args: Expr) -> Stmt:
 
 
 def decoded(name: str, words: Array, form: str, each: int, *count: Expr, known: bool = True) -> Array:
-    """What a decoder makes of words, one for each thread."""
+    """Return what a decoder makes of words, one for each thread."""
     kernel = Kernel(threads=len(words))
     source = kernel.tensor("A", "int8", words.view(np.int8))
     target = kernel.tensor("B", form, (each * len(words),))

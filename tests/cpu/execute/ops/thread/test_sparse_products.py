@@ -120,7 +120,7 @@ def _metadata(bits: Array, kind: str, selector: int, dtype: str) -> Array:
 
 
 def _kept_by(elements: Array, run: int, lane: int, warp: int) -> list[int]:
-    """What a thread holds of A: `run` neighbours, the same 8 rows down, and both again half of the columns on."""
+    """Return what a thread holds of A: `run` neighbours, the same 8 rows down, both again half of the columns on."""
     g, t = warp * 16 + lane // 4, lane % 4
     half = elements.shape[1] // 2
     corners = [(g, 0), (g + 8, 0), (g, half), (g + 8, half)]

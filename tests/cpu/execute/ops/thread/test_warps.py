@@ -28,7 +28,7 @@ def _call(name: str, *args: Expr) -> Expr:
 
 
 def _run(value: Expr, active: int = THREADS) -> Array:
-    """What each thread stores; threads from `active` on do nothing."""
+    """Return what each thread stores; threads from `active` on do nothing."""
     store: Stmt = Store(OUT, (TX,), value)
     body = If(Expr("lt", "bool", (TX, _int(active))), Seq((store,)))
     function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", _int(THREADS), body))

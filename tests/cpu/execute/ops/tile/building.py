@@ -124,7 +124,7 @@ class Kernel:
         return Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
 
     def machine(self, *body: Stmt) -> Machine:
-        """What runs the kernel as written, in all blocks."""
+        """Return what runs the kernel as written, in all blocks."""
         function = self.function(*body)
         worlds = [World(0, (x, 0, 0)) for x in range(self.blocks)]
         tensors = {b.name: _tensor(b, contents) for b, contents in self.tensors.values()}
@@ -159,7 +159,7 @@ def _outcome(machine: Machine, made: Buffer, contents: Array | None) -> Array:
 
 
 def poisoned(values: Array) -> npt.NDArray[np.bool_]:
-    """Which elements are poison."""
+    """Return which elements are poison."""
     return is_poison(np.ascontiguousarray(values, np.float64))
 
 

@@ -22,7 +22,7 @@ def test_all_elements_become_the_value(dtype: str, value: float, expected: float
 
 
 def test_a_part_of_a_tile_and_of_a_tensor() -> None:
-    """What lies outside of the tensor is dropped."""
+    """The part outside of the tensor is dropped."""
     kernel, b = Kernel(), random("float32", 4, 6)
     target = kernel.tensor("B", "float32", b)
     found = kernel.run(call("fill", region(target, (1, 4), (2, 5)), Expr("float", "float32", (), 9.0)))["B"]

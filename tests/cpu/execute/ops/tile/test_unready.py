@@ -34,7 +34,7 @@ def products(kernel: Kernel, count: int, waited: int | None) -> list[Evaluate]:
     ],
 )
 def test_what_is_read_before_the_wait(steps: int, waited: int | None, waits: tuple[Evaluate, ...], reason: str) -> None:
-    """What is lowered stores nothing: wrong, or of no meaning. A second product may add to what is under way."""
+    """The lowered kernel stores nothing: wrong, or of no meaning. A second product may add to what is under way."""
     kernel = Kernel(threads=128)
     tensors = [kernel.tensor(name, "float32", np.zeros((16, 16))) for name in "AB"]
     out = kernel.tensor("C", "float32", [16, 16])

@@ -15,7 +15,7 @@ __version__ = "0.0.1"
 
 
 class JITImpl:
-    """What `@tilelang.jit` makes."""
+    """The object that `@tilelang.jit` makes."""
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
