@@ -150,3 +150,17 @@ def test_a_kernel_for_a_target_that_is_not_modelled_is_undecided(arch: str, name
     (output,) = execute(snapshot, Request()).outputs
     assert (output.verdict, output.reason) == ("undecided", f"{named}, which is not modelled")
     assert {claim.verdict for claim in judge_atomics(snapshot).claims} <= {"undecided"}
+
+
+def test_the_page_of_internals_names_each_file_that_knows_of_amd() -> None:
+    """Files that ask for the family, for TVM's kind of target, or for its formats of eight bits."""
+    page = (PACKAGE.parent / "docs" / "internals" / "amd.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:\w+/)*\w+\.py`", page))
+    folders = {name.strip("`").rpartition("/")[0] for name in named}
+    formats = r"(?:options|snapshot)\.target\)?\.formats"
+    knows = re.compile(rf'\bAMD\b|"hip"|\.is_cuda\b(?!\.)|\.kind [!=]= "cuda"|{formats}|compiles_for|gcnArchName')
+    files = {str(f.relative_to(PACKAGE)) for f in PACKAGE.rglob("*.py") if knows.search(f.read_text(encoding="utf-8"))}
+    missing = {f for f in files if f"`{f}`" not in page and f"`{f.rpartition('/')[2]}`" not in page}
+    assert missing == set()
+    assert {n for n in named if "/" in n and not (PACKAGE / n.strip("`")).exists() and "benchmarks" not in n} == set()
+    assert "execute/ops/thread" in folders

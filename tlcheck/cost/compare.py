@@ -96,10 +96,9 @@ def _conflicts(one: SiteCost, other: SiteCost, ratio: float) -> Iterator[CostCha
 
 def _sectors(one: SiteCost, other: SiteCost, ratio: float) -> Iterator[CostChange]:
     if one.sectors and other.sectors > ratio * one.sectors:
-        words = (
-            f"`{other.buffer}` is {_done(other)} in {other.sectors:,} instead of {one.sectors:,} sectors of 32 bytes,"
-            f" {_share(other)}"
-        )
+        each = other.moved // other.sectors  # 64 bytes on AMD
+        count = f"{other.sectors:,} instead of {one.sectors:,} sectors of {each} bytes"
+        words = f"`{other.buffer}` is {_done(other)} in {count}, {_share(other)}"
         yield CostChange("sectors", other.buffer, "", "more sectors", words, other.line, other.share)
 
 

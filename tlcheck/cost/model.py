@@ -15,11 +15,11 @@ class SiteCost:
     instruction: `load`, `ldmatrix x4`, `cp.async`, `bulk copy`, `wgmma m64n128k16 float16`, ...; of arithmetic the
     dtype. width: bytes that one thread moves with one instruction, 0 for those of many threads. requests: instructions
     of warps (wgmma: of warpgroups; bulk copies: of one thread). lanes: threads that take part in them. sectors: of 32
-    bytes; least: the fewest that hold the bytes asked for. wavefronts: of 128 bytes of shared memory; ideal: how few
-    they would be without bank conflicts. useful, moved: bytes. collisions: lanes whose atomic goes to the address of an
-    earlier lane of their warp. flops: of tensor cores, or floating-point operations of threads. share: of the kernel's
-    work, in clocks of the unit that does it. limit: what keeps it from being cheaper, or empty. advice: one sentence,
-    or empty.
+    bytes, on AMD 64; least: the fewest that hold the bytes asked for. wavefronts: of 128 bytes of shared memory; ideal:
+    how few they would be without bank conflicts. useful, moved: bytes. collisions: lanes whose atomic goes to the
+    address of an earlier lane of their warp. flops: of tensor cores, or floating-point operations of threads. share: of
+    the kernel's work, in clocks of the unit that does it. limit: what keeps it from being cheaper, or empty. advice:
+    one sentence, or empty.
     """
 
     line: int

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from tlcheck.exits import CLEAN, FOUND
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import CLASSES
+from tlcheck.gate.groups import files_in_words
+from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.lower.runs import tilelang_in_words
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
+from tlcheck.verdicts.claim import REFUTED
 from tlcheck.verdicts.words import plural
 
 _SLOWEST = 5
@@ -78,3 +81,18 @@ def unchanged_in_words(gate: Gate) -> str:
             old, new = (Counter(a.verdict for a in s.claims) for s in (compared.before, compared.after))
             found += old & new
     return f"unchanged verdicts: {', '.join(f'{n} {v}' for v, n in sorted(found.items()))}" if found else ""
+
+
+def lasting_in_words(gate: Gate) -> Iterator[str]:
+    """`TLA013: cases/atomics.py: tile_fp16 (gfx942)`: kernels with a claim that is refuted with both toolchains, by the
+    rule that the new one breaks.
+    """
+    found: dict[str, list[tuple[LoweredPair, str]]] = {}
+    for compared in gate.comparisons:
+        if compared.before is None or compared.after is None:
+            continue
+        old = {claim.key for claim in compared.before.claims if claim.verdict == REFUTED}
+        lasting = (c for c in compared.after.claims if c.verdict == REFUTED and c.key in old and c.finding is not None)
+        for rule in dict.fromkeys(claim.finding.rule for claim in lasting if claim.finding is not None):
+            found.setdefault(rule, []).append((compared, ""))
+    return (f"{rule}: {line}" for rule, members in sorted(found.items()) for line in files_in_words(members))

@@ -12,7 +12,14 @@ from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, device_evidence, files_in_words, groups, members_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair
-from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
+from tlcheck.gate.words import (
+    device_in_words,
+    lasting_in_words,
+    seconds_in_words,
+    slowest_in_words,
+    unchanged_in_words,
+    verdict_in_words,
+)
 from tlcheck.verdicts.commands import bisect_passes_of, explain_of
 from tlcheck.verdicts.words import plural
 
@@ -53,6 +60,10 @@ def _lines(gate: Gate) -> Iterator[Text]:
         yield Text(f"  slowest: {slowest_in_words(gate)}", style="dim")
     if unchanged := unchanged_in_words(gate):
         yield Text(unchanged)
+    for number, line in enumerate(lasting_in_words(gate)):
+        if not number:
+            yield Text("refuted with both toolchains, which is no difference:")
+        yield Text(f"  {_cut(line)}", style="dim")
     yield Text(verdict_in_words(gate), style=_VERDICT.get(gate.exit_code, "bold yellow"))
 
 

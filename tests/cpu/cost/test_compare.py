@@ -28,7 +28,15 @@ def test_a_lost_swizzle_is_told_with_its_line() -> None:
 def test_scattered_accesses_are_told_with_their_line() -> None:
     (found,) = risen(cost("contiguous"), cost("apart"))
     assert (found.kind, found.subject, found.line) == ("sectors", "A", line_of("A[(b * 128 + i) * stride] + 1.0"))
-    assert "4,096 instead of 512 sectors" in found.words
+    assert "4,096 instead of 512 sectors of 32 bytes" in found.words
+
+
+def test_sectors_of_amd_have_64_bytes() -> None:
+    apart = cost("product", "gfx942")
+    sites = [replace(s, sectors=2 * s.sectors, moved=2 * s.moved) if s.space == "global" else s for s in apart.sites]
+    found = [change.words for change in risen(apart, replace(apart, sites=tuple(sites))) if change.kind == "sectors"]
+    assert found
+    assert all("sectors of 64 bytes" in words for words in found)
 
 
 def test_a_stage_less_is_told_with_a_line_of_its_copies() -> None:

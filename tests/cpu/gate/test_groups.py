@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.gate.comparing import compared, made, outcome
+from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import groups, members_in_words
 from tlcheck.gate.outcome import LoweredPair, Outcome, accepted, unused
+from tlcheck.gate.words import lasting_in_words
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 
@@ -98,3 +100,12 @@ def test_an_acceptance_that_matches_nothing_is_told() -> None:
     )
     told = list(unused([kernel("a", X4)], entries, NEW))
     assert told == ["acceptance of broken in k.py::a (>0) matches nothing: remove it"]
+
+
+def test_what_both_toolchains_have_wrong_is_named() -> None:
+    """It is no difference, and who signs the report has to know of it."""
+    sides = (made("refuted", release="0.1.14"), made("refuted"))
+    lasting = compared(*sides, name="first"), compared(*sides, name="second")
+    right, newly = compared(made("proved"), made("proved")), compared(made("proved"), made("refuted"))
+    gate = Gate("0.1.14", "0.1.15", ({}, {}), (*lasting, right, newly), ())
+    assert list(lasting_in_words(gate)) == ["TLA001: k.py: first, second (sm_90)"]
