@@ -42,7 +42,8 @@ class HistorySearch:
 
     folder: of files. stoppable: takes what ends the work where the user ends the command. seconds: that all of it may
     take; None for any time. With a limit, only the nearest releases are tried, else as many as `distance` on a side.
-    until_right: whether a release that is right on one side ends the search on the other side as well.
+    until_right: whether a release that is right on one side ends the search on the other side as well. stopped: whether
+    the user has ended the command.
     """
 
     settings: Settings
@@ -53,6 +54,7 @@ class HistorySearch:
     seconds: float | None = None
     distance: int = _TRIED
     until_right: bool = False
+    stopped: Callable[[], bool] = lambda: False
 
     def told(self, result: Result) -> Result:
         """The result with the history of each finding that blames the compiler."""
@@ -60,7 +62,8 @@ class HistorySearch:
             return result
         end = None if self.seconds is None else time.monotonic() + self.seconds
         neighbours = self._neighbours(result, end)
-        passes = self._passes(result, end) if end is None or time.monotonic() < end else {}
+        is_over = self.stopped() or (end is not None and time.monotonic() > end)
+        passes = {} if is_over else self._passes(result, end)
         return replace(result, claims=tuple([_told(claim, neighbours, passes) for claim in result.claims]))
 
     def _neighbours(self, result: Result, end: float | None) -> list[Result]:
@@ -73,7 +76,7 @@ class HistorySearch:
             tried = self._checked(result.run, names, end) if names else []
             found += tried
             right = {r.run.toolchain for r in tried if state_of(r) == RIGHT}
-            if right and self.until_right:
+            if self.stopped() or (right and self.until_right):
                 break
             sides = [side[: distance + 1] if right & set(side) else side for side in sides]
         return sorted(found, key=lambda r: Release.of(r.run.toolchain))

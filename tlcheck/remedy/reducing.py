@@ -153,7 +153,7 @@ class Reducer:
         policy = Policy(excusing=False, execute=self.request)
         settings = replace(self.settings, scripts=None)
         search = HistorySearch(settings, policy, self.folder, self.watcher, self.stoppable, distance=_RELEASES)
-        return replace(search, until_right=True)
+        return replace(search, until_right=True, stopped=self.stopped)
 
     def checked(self, text: str, name: str, result: Result) -> Result:
         """Return the result of a text with its history."""

@@ -36,19 +36,24 @@ class Told(HistorySearch):
 
 
 def found(
-    monkeypatch: pytest.MonkeyPatch, verdicts: dict[str, str], seconds: float | None = None
+    monkeypatch: pytest.MonkeyPatch, verdicts: dict[str, str], seconds: float | None = None, *, stopped: bool = False
 ) -> tuple[Finding, list[str], Result]:
     monkeypatch.setattr(neighbours, "RELEASES", dict.fromkeys(RELEASES))
     monkeypatch.setattr("tlcheck.toolchain.environment.find", lambda recipe: recipe)
     monkeypatch.setattr(HistorySearch, "_passes", lambda *_: {})
     with bar() as watcher:
-        search = Told(Settings(), Policy(), Path(), watcher, seconds=seconds)
+        search = Told(Settings(), Policy(), Path(), watcher, seconds=seconds, stopped=lambda: stopped)
         object.__setattr__(search, "verdicts", verdicts)
         object.__setattr__(search, "asked", [])
         (result,) = with_histories([make_result("refuted", run=make_run("0.1.9"))], search)
     finding = result.claims[0].finding
     assert finding is not None
     return finding, search.asked, result
+
+
+def test_no_more_releases_are_tried_where_the_user_has_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, asked, _ = found(monkeypatch, dict.fromkeys(RELEASES, "refuted"), stopped=True)
+    assert asked == ["0.1.8", "0.1.10"]
 
 
 def test_releases_are_tried_outward_up_to_one_that_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
