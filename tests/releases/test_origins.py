@@ -31,13 +31,8 @@ def test_the_origin_is_what_reading_the_kernel_found(release: str, arch: str) ->
 
 @pytest.mark.parametrize(("release", "arch"), LOWERED)
 def test_no_pass_is_blamed_that_is_not_guilty(release: str, arch: str) -> None:
-    """Several passes may stand between two checkpoints: then none is named.
-
-    The sums of `scanned` are wrong in the device library, and seen first where LowerTileOp calls it.
-    """
+    """Several passes may stand between two checkpoints: then none is named."""
     for case, (_, blamed) in origins(release, arch):
-        if case == "scanned":
-            continue
         assert blamed in ("", *KNOWN[case][arch]["guilty"]), case
 
 

@@ -97,7 +97,7 @@ class FindingReducer:
             benches.close()
 
     def _tell(self, found: Found) -> Callable[[str, int], None]:
-        return lambda what, lines: self.watcher.stage(f"reducing {found.place}: {lines} lines, now fewer {what}")
+        return lambda what, lines: self.watcher.stage(f"reducing {found.place}: {lines} lines left, editing {what}")
 
     def _checked(self, text: str, found: Found) -> tuple[Claim | None, Result]:
         """The claim that a campaign would know a text by, if TileLang has it wrong, and all that is said of it."""

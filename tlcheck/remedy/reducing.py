@@ -147,7 +147,7 @@ class Reducer:
 
     def _tell(self, result: Result) -> Callable[[str, int], None]:
         run = result.run
-        return lambda what, lines: self.watcher.stage(f"{run.case} {run.target}: {lines} lines, now fewer {what}")
+        return lambda what, lines: self.watcher.stage(f"{run.case} {run.target}: {lines} lines left, editing {what}")
 
     def _history(self) -> HistorySearch:
         policy = Policy(excusing=False, execute=self.request)

@@ -89,7 +89,7 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     if issue.shown is not None and finding.origin is not None:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
-        yield "The TIR after the last pass is still right; the CUDA made of it is not."
+        yield "The TIR after the last pass is still right; the CUDA made of it, or the device library, is not."
     elif name and (note := _note(finding)).startswith(_UNSURE):
         yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
     elif name:

@@ -6,7 +6,7 @@ that its number says, which another one has too; where lower ones do not call th
 out.
 
 Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
-number of columns, in whole segments: right for a square alone.
+number of columns, in whole segments: right for a square alone. The call says what it should: as TIR, it is right.
 
 HIP's segments have the 64 elements of a wave, whoever is there (scan.h: `run` has a SEG of 64). From 0.1.11 on a block
 of 32 threads may scan a line: half of each segment is left as it is, and what the other half makes of lanes that are
@@ -60,7 +60,7 @@ def scan_rows(e: Expr, program: KernelProgram) -> Run:
     down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
     warp = program.options.target.warp
     warps = int(parameters[0]) // warp
-    if down and program.release < _ONE_SHAPE_FOR_BOTH:
+    if down and program.options.printed and program.release < _ONE_SHAPE_FOR_BOTH:
         whole = -(-columns // warp) * warp
         lines = _Lines((whole, min(rows, columns)), warps, program, read=columns)
     else:

@@ -35,9 +35,19 @@ def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, t
 
 
 def _scanned(
-    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: Release = UNKNOWN, first: int = 0
+    name: str,
+    *sizes: int,
+    size: int,
+    threads: int,
+    in_place: bool,
+    release: Release = UNKNOWN,
+    first: int = 0,
+    printed: bool = True,
 ) -> tuple[Array, Array, Watch]:
-    """The values, what is left of the scan of them, and who watched the order of accesses. first: thread that scans."""
+    """The values, what is left of the scan of them, and who watched the order of accesses. first: thread that scans.
+
+    printed: whether by the CUDA that is made of it.
+    """
     tx = Expr("var", "int32", (), "tx", 1)
     a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
     d = s if in_place else _buffer("d", size, "shared", 5)
@@ -54,7 +64,9 @@ def _scanned(
     kind = kind_of("float32")
     given = Tensor(kind, size, lambda seed, numbers: values[numbers])
     tensors = {"A": given, "B": Tensor(kind, size, lambda seed, numbers: None)}
-    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(source=False, release=release))
+    machine = Machine(
+        function, (threads, 1, 1), [World(0)], tensors, {}, Options(source=False, printed=printed, release=release)
+    )
     watch = Watch(machine, np.array([True]), frozenset())
     machine.run(watch)
     _, left = machine.pages("B").outcome(0)
@@ -107,6 +119,15 @@ def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
     box, found = values.reshape(64, 32), left.reshape(64, 32)
     assert np.array_equal(found[:32], np.cumsum(box[:32], 0))
     assert np.array_equal(found[32:], box[32:])
+
+
+def test_as_tir_the_columns_of_a_tall_tile_are_summed() -> None:
+    """The library is wrong, and not the pass that calls it."""
+    release = Release.of("0.1.10")
+    values, left, _ = _scanned(
+        "CumSum2D<128, 0, false>", 64, 32, size=64 * 32, threads=128, in_place=True, release=release, printed=False
+    )
+    assert np.array_equal(left.reshape(64, 32), np.cumsum(values.reshape(64, 32), 0))
 
 
 def test_columns_of_a_wide_tile_up_to_0_1_10() -> None:
