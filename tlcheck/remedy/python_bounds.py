@@ -9,16 +9,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from tlcheck.remedy.python_edits import called, shapes
+from tlcheck.remedy.python_edits import called, nodes, shapes
 
 _Range = tuple[int, int]  # the smallest and the greatest value
+_THREADS = 128  # of a launch that does not say
 _LOOPS = ("range", "serial", "Parallel", "Pipelined", "vectorized", "unroll", "Persistent")
 
 
 def leaving(tree: ast.Module) -> set[str]:
     """Return the buffers that an index or a region of a copy leaves. What is not constant leaves none."""
     sizes = {name: [_constant(extent) for extent in shape.elts] for name, shape in shapes(tree)}
-    return set(_leaving(tree, {}, sizes))
+    return set(_leaving(tree, dict(_thread_numbers(tree)), sizes))
+
+
+def _thread_numbers(tree: ast.Module) -> Iterator[tuple[str, _Range]]:
+    """The variables that hold a thread's number, for one launch of a constant number of threads."""
+    launches = [call for call in nodes(tree, ast.Call) if called(call) == "Kernel"]
+    given = [k.value for call in launches for k in call.keywords if k.arg == "threads"]
+    threads = _constant(given[0]) if given else _THREADS
+    for each in nodes(tree, ast.Assign):
+        if isinstance(each.value, ast.Call) and called(each.value) == "get_thread_binding" and threads is not None:
+            yield from ((name.id, (0, threads - 1)) for name in each.targets if isinstance(name, ast.Name))
 
 
 def _leaving(node: ast.AST, ranges: Mapping[str, _Range], sizes: Mapping[str, list[int | None]]) -> Iterator[str]:

@@ -34,6 +34,8 @@ def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
         ("s[2, 0] = B[0]", {"s"}),
         ("for i in T.serial(1, 9): s[0, i] = B[i // 2]", {"s"}),
         ("for i, j in T.Parallel(2, 8): s[i, j] = B[j]", set()),
+        ("tx = T.get_thread_binding(); s[0, tx] = B[tx]", set()),
+        ("tx = T.get_thread_binding(); s[0, tx] = B[tx + 1]", {"B"}),
     ],
 )
 def test_what_leaves_a_buffer(statement: str, left: set[str]) -> None:
