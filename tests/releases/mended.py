@@ -1,0 +1,107 @@
+"""Kernels that show bugs of TileLang on sm_100 and in clusters: which releases have each says `test_mended.py`."""
+
+import tilelang
+import tilelang.language as T
+
+from tlcheck.case import Case
+
+CLUSTER = getattr(T, "ClusterKernel", T.Kernel)  # T.Kernel of older releases has clusters, too
+NOWS = {"tl.disable_warp_specialized": True}
+
+
+@tilelang.jit
+def ts_pair():
+    """C = A @ B.T of two blocks, A from tensor memory (pull request 2287)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((256, 64), "float32")):
+        with CLUSTER(2, threads=128, cluster_dims=2) as block:
+            a = T.alloc_shared((128, 64), "bfloat16")
+            held = T.alloc_fragment((128, 64), "bfloat16")
+            left = T.alloc_tmem((128, 64), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            sums = T.alloc_tmem((128, 64), "float32")
+            c = T.alloc_fragment((128, 64), "float32")
+            done = T.alloc_cluster_barrier([1])
+            rank = T.block_rank_in_cluster()
+            T.assume(rank < 2)
+            T.copy(A[block * 128, 0], a)
+            T.copy(B[rank * 32, 0], b)
+            T.copy(a, held)
+            T.copy(held, left)
+            T.fence_proxy_async()
+            T.tcgen05_before_thread_sync()
+            T.cluster_sync()
+            T.tcgen05_after_thread_sync()
+            if rank == 0 and T.get_thread_binding() < 32:
+                T.tcgen05_gemm(left, b, sums, transpose_B=True, mbar=done, clear_accum=True, use_2cta=True)
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(sums, c)
+            T.copy(c, C[block * 128, 0])
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def bulk_zeros():
+    """Shared memory is cleared by one thread, with st.bulk, and read by all (pull request 2700)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float32"), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((128, 64), "float32")
+            f = T.alloc_fragment((128, 64), "float32")
+            T.clear(s)
+            for i, j in T.Parallel(128, 64):
+                f[i, j] = A[i, j] + s[i, j]
+            T.copy(f, C)
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def odd_bytes():
+    """508 bytes go to another block's shared memory (pull request 2683)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((127,), "float32"), B: T.Tensor((127,), "float32")):
+        with CLUSTER(2, threads=128, cluster_dims=2) as block:
+            own = T.alloc_shared((127,), "float32")
+            theirs = T.alloc_shared((127,), "float32")
+            come = T.alloc_cluster_barrier([1])
+            T.fill(theirs, 0.0)
+            T.cluster_sync()
+            if block == 0:
+                T.copy(A, own)
+                T.copy_cluster(own, theirs, dst_block=1, remote_barrier=come[0])
+            if block == 1:
+                T.mbarrier_wait_parity(come[0], 0)
+                T.copy(theirs, B)
+            T.cluster_sync()
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def parities():
+    """Each step has an mbarrier of its own, whose phase T.copy_cluster takes from the loop (issue 2927, open)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 64, 64), "float16"), B: T.Tensor((2, 4, 64, 64), "float16")):
+        with CLUSTER(2, threads=128, cluster_dims=2) as block:
+            s = T.alloc_shared((4, 64, 64), "float16")
+            come = T.alloc_barrier([1] * 4)
+            T.cluster_sync()
+            for k in T.serial(4):
+                T.copy_cluster(A[k, :, :], s[k, :, :], cluster_mask=3, remote_barrier=come[k])
+            for k in T.serial(4):
+                T.copy(s[k, :, :], B[block, k, :, :])
+            T.cluster_sync()
+
+    return main
+
+
+ts = Case(ts_pair, targets=("sm_100",))
+zeros = Case(bulk_zeros, targets=("sm_100",))
+odd = Case(odd_bytes, targets=("sm_90",))
+phases = Case(parities, targets=("sm_90",))
