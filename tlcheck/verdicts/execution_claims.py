@@ -186,7 +186,7 @@ class _Claims:
         if wrong is None or outcome.difference is None:
             equal = self._execution.formulas is not None and outcome.name in self._execution.formulas.equal
             scope = self._for_all_inputs if equal else self._scope
-            proved = scope.is_everything and not self._execution.sizes
+            proved = scope.is_everything and self._execution.is_settled and not self._is_open
             return replace(claim, verdict=PROVED if proved else AGREED, scope=scope)
         return _seen(self._differs(claim, wrong), outcome.difference.blocks, (outcome.difference.seed,))
 
@@ -202,6 +202,11 @@ class _Claims:
             not_taken=execution.unreached,
             limits=tuple(limit for limit in limits if limit is not None),
         )
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether sizes were chosen, or the order of some accesses is not known."""
+        return bool(self._execution.sizes) or any(self._execution.ordered.values())
 
     @property
     def _for_all_inputs(self) -> ClaimScope:

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
+from tlcheck import reasons
 from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.request import Request
+from tlcheck.reasons import Reason
 from tlcheck.scope.model import ClaimScope, Limit
 from tlcheck.snapshot.ir import Expr, If, Seq, Snapshot, Stmt, Store
 from tlcheck.verdicts.execution_claims import claims_of
@@ -68,10 +70,11 @@ def test_an_output_is_proved_for_all_blocks_and_inputs_of_known_sizes() -> None:
         replace(one, of=3, same_elements=False),
         replace(one, unreached=(12,)),
         replace(one, sizes=(("n", 64),)),
+        replace(one, ordered={name: Reason(reasons.SOURCE_RACE, "why")}),
         replace(one, formulas=Formulas(frozenset(), "why", 7)),
     ):
-        (claim,) = claims_of(snapshot, Diagnosis(less, {}, None), Request())
-        assert claim.verdict == "agreed"
+        claim = claims_of(snapshot, Diagnosis(less, {}, None), Request())[-1]
+        assert (claim.kind, claim.verdict) == ("output", "agreed")
     assert claim.scope is not None
     assert claim.scope.limits == (Limit("inputs", "why", 7),)
 

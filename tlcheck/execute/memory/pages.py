@@ -150,10 +150,9 @@ class Pages:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
-        if self.opaque and not (kind.is_float and self._is_own(kind)):
-            raise NotModelled(
-                f"{self.kind.name} of a tensor" + ("" if kind == self.kind else f" taken for {kind.name}")
-            )
+        if self.opaque and not (kind.is_float and kind.memory == self.kind.memory):
+            other = "" if kind == self.kind else f" taken for {kind.name}"
+            raise NotModelled(f"{self.kind.name} of a tensor{other}")
         if not self._is_own(kind):
             return self._seen(np.asarray(position), kind)
         if self.hook is not None:
@@ -190,7 +189,8 @@ class Pages:
         if self.hook is not None:
             self.hook.put(self, position, value, mask)
         self.require_width(kind)
-        if self.opaque and (not self._is_own(kind) or (not kind.is_float and np.asarray(value).dtype.kind == "f")):
+        made = not kind.is_float and np.asarray(value).dtype.kind == "f"
+        if self.opaque and (made or kind.memory != self.kind.memory):
             raise NotModelled(f"{kind.name} taken for {self.kind.name}")
         if not self._is_own(kind):
             value = from_bits(bits_of(value, kind), self.kind)
