@@ -13,7 +13,7 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
 
 Change = Callable[[Stmt], Stmt]
@@ -211,3 +211,17 @@ def test_an_mbarrier_of_a_product_may_have_a_number_that_threads_compute() -> No
 def test_a_product_names_one_mbarrier() -> None:
     (output,) = numbered_by_threads(1).outputs
     assert (output.verdict, output.reason) == ("undecided", "the number of an mbarrier differs between threads")
+
+
+@pytest.mark.parametrize(("kept", "missing"), [(True, set()), (False, {"a barrier of the cluster"})])
+def test_a_pair_frees_tensor_memory_when_both_blocks_have_allocated_it(kept: bool, missing: set[str]) -> None:
+    """Nothing is multiplied, so that blocks do not wait for each other before the barrier of the cluster."""
+    snapshot = fixture("two_blocks")
+    lowered = snapshot.checkpoints["device-tir"]
+    unwanted = ["mbarrier_wait_parity", "tcgen05_mma_arrive", *([] if kept else ["cluster_sync"])]
+    for stmt in list(statements(lowered.body)):
+        if isinstance(stmt, For) or called(stmt) in unwanted:
+            lowered = with_statement(lowered, stmt, gone)
+    now = replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered})
+    found = execute(now, Request(blocks=1))
+    assert {race.missing for race in found.races if race.buffer == "sums"} == missing

@@ -19,7 +19,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
-from tlcheck.execute.ops.thread.cluster_peers import clusters_of
+from tlcheck.execute.ops.thread.cluster_peers import clusters_of, moved
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair, scaled_form_of
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
@@ -246,12 +246,18 @@ def allocate(e: Expr, program: KernelProgram) -> Run:
 
 @call("ptx_deallocate_tensor_memory")
 def deallocate(e: Expr, program: KernelProgram) -> Run:
-    """tcgen05.dealloc (where the address is, columns): a warp."""
+    """tcgen05.dealloc (where the address is, columns): a warp.
+
+    Of two blocks it has to come after the allocation by the other one: else the launch fails on a device (CUTLASS issue
+    3435, B300).
+    """
     address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
     require = require_one_group(e, program)
 
     def run(frame: Frame) -> Value:
         require(frame)
+        if is_of_pair(e):
+            _require_allocated(address, frame, program)
         columns = one_value(count.run(frame), "the number of columns of tensor memory")
         found = np.broadcast_to(address.load(frame), (frame.worlds, frame.lanes))
         for world, warp in WarpsOf.of(frame, "tcgen05.dealloc").each():
@@ -259,6 +265,15 @@ def deallocate(e: Expr, program: KernelProgram) -> Run:
         return 0
 
     return run
+
+
+def _require_allocated(address: BufferElement, frame: Frame, program: KernelProgram) -> None:
+    """Publish that the other block of a pair has to have allocated tensor memory: its address there is read."""
+    observers, clusters = program.observers, clusters_of(program)
+    if observers.covers(address):
+        other = clusters.peers[np.arange(len(clusters.rank)), clusters.rank ^ 1]
+        where = moved(address, address.memory.flat_position(address.position(frame)[0]), other)
+        observers.read(address, where, frame.mask(), program.state.origin(frame))
 
 
 @call("tcgen05_before_thread_sync", "tcgen05_after_thread_sync")
