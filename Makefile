@@ -96,6 +96,7 @@ format: .venv/stamp
 # The pages that are made from code, then the site.
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.cli.reference docs/reference
+	$(BIN)/python docs/rules/make.py
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
 	$(BIN)/python -m tlcheck.reasons docs/reasons.md
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas

@@ -12,6 +12,7 @@ import ast
 import builtins
 import functools
 import importlib.util
+import inspect
 import os
 import sys
 import sysconfig
@@ -74,7 +75,7 @@ class _Anything:
         raise MissingPackageError(f"{self._name} was taken apart, and {self._name.partition('.')[0]} is not installed")
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return (object,)
+        return (_CompilerBase if self._name.startswith(_COMPILERS) else _Base,)
 
     def __or__(self, other: Any) -> Any:
         return Any
@@ -96,13 +97,33 @@ class _Compiled:
     """A kernel of another compiler: as with TileLang's, nothing is launched."""
 
     def __init__(self, function: Any) -> None:
-        self._function = function
+        self.fn = self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", "kernel")
 
     def __getitem__(self, grid: Any) -> Any:
         return _launch
 
+    @property
+    def arg_names(self) -> list[str]:
+        """The names of the kernel's parameters, which tuners ask for."""
+        return list(inspect.signature(self.fn).parameters)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise MissingPackageError("a kernel was called as a function, and its compiler is not installed")
+
+
+class _Base:
+    """A class of a missing package, for those that inherit from it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take what the missing class takes."""
+
+
+class _CompilerBase(_Base):
+    """A class of another compiler, such as a tuner: what inherits from it is called like a kernel."""
+
+    def __getitem__(self, grid: Any) -> Any:
+        return _launch
 
 
 def _launch(*args: Any, **kwargs: Any) -> None:
@@ -161,7 +182,11 @@ def told(failure: Failure) -> Failure:
     unsaid = [name for name in _used if name not in failure.message]
     if not unsaid:
         return failure
-    return replace(failure, message=f"{failure.message} (not installed, and stood in for: {', '.join(unsaid)})")
+    message = f"{failure.message} (not installed, and stood in for: {', '.join(unsaid)})"
+    advice = (
+        "name what its kernels need of these in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
+    )
+    return replace(failure, message=message, detail="\n".join(filter(None, (failure.detail, advice))))
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:

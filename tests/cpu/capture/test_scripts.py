@@ -271,7 +271,14 @@ def test_kernels_of_an_installed_triton_are_not_launched(capsys: pytest.CaptureF
 def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     script("test_none.py", "import tilelang\ndef test_nothing(): pass")
     script("none.py", "import tilelang, flash_nowhere\nclass Op(flash_nowhere.Base): pass")
-    script("fails.py", "import tilelang, flash_nowhere\nclass Op(flash_nowhere.Base): pass\nassert Op().name")
+    script("fails.py", "import tilelang, flash_nowhere\nclass Op(flash_nowhere.Base): pass\nassert Op(1).name")
+    script(
+        "tuner.py",
+        "import tilelang, triton, triton.language as tl",
+        "@triton.jit\ndef kernel(x, n: tl.constexpr): pass",
+        "class Tuner(triton.runtime.Autotuner): pass",
+        "tuned = Tuner(kernel, kernel.arg_names, key=[])\ntuned[(1,)](1)\nassert kernel.arg_names == ['x', 'n']",
+    )
     script(
         "empty.py",
         """
@@ -290,11 +297,12 @@ def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> 
         nothing(x)
         """,
     )
-    _, report = check(capsys, "test_none.py", "none.py", "fails.py", "empty.py", "--keep-going")
+    _, report = check(capsys, "test_none.py", "none.py", "fails.py", "empty.py", "tuner.py", "--keep-going")
     assert cases(report) == {"empty.py::nothing": ""}
     notes = "\n".join(report["notes"])
     assert "test_none.py (sm_90): no kernel captured: none of its tests compiles one" in notes
     assert "none.py (sm_90): no kernel captured: nothing in it compiles one" in notes
+    assert "tuner.py (sm_90): no kernel captured: nothing in it compiles one" in notes
     assert (
         "AttributeError: 'Op' object has no attribute 'name' (not installed, and stood in for: flash_nowhere)" in notes
     )

@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```\w*\n\$ tlcheck (check [^\n]*\.snapshot\.json[^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = [
     pytest.param(command, output, id=f"{page.relative_to(ROOT)}: {command}")
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("rules/*.md"))]
     for command, output in BLOCK.findall(page.read_text(encoding="utf-8"))
 ]
 
 
 def test_there_are_some() -> None:
-    assert len(SHOWN) >= 2
+    assert len(SHOWN) >= 6
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from itertools import cycle
 from pathlib import Path
@@ -14,6 +16,7 @@ from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.rules.pages import pages
 from tlcheck.worker.protocol import Failure
 
 
@@ -40,7 +43,7 @@ def forms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path | Failur
 
 def checked(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, Any]:
     code = main(["check", "--quick", "k.py", "--format", "json", *options])
-    return code, json.loads(capsys.readouterr().out)["runs"][0]
+    return code, {**json.loads(capsys.readouterr().out)["runs"][0], "seconds": 0}
 
 
 def test_the_worst_form_is_reported_with_the_count(
@@ -83,3 +86,14 @@ def test_the_matrix_marks_the_cell(forms: list[Path | Failure], capsys: pytest.C
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
     assert cell["state"] in ("wrong", "hazard")
     assert "TLL004" in {claim["finding"]["rule"] for claim in cell["claims"] if claim["finding"]}
+
+
+def test_the_page_of_the_rule_shows_what_check_says(
+    forms: list[Path | Failure], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    forms += [RIGHT, RIGHT, WRONG]
+    (page,) = [page.text for page in pages() if page.id == "TLL004"]
+    command, shown = re.findall(r"\$ tlcheck (check [^\n]*)\n(.*?)```", page, re.DOTALL)[0]
+    main(shlex.split(command))
+    assert shown in capsys.readouterr().out

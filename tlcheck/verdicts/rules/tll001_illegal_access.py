@@ -20,11 +20,26 @@ The witness names block and thread.
 
 ## Example
 
-In the TIR: thread 127 stores behind the end of `s`.
+128 threads share a store of 4 elements, and 0.1.7.post3 drops the guard.
 
 ```python
-s = T.alloc_buffer([128], "float32", scope="shared")
-s[tx + 1] = A[tx]
+for k in T.serial(64):
+    for i in T.Parallel(4):
+        s[i, k] = f[i]
+```
+
+```
+$ tlcheck check tests/fixtures/wrong/store-0.1.7.post3.snapshot.json
+tests/wrong_code/kernels.py:68: TLL001 illegal-access: access of s out of bounds   [TileLang
+   0.1.7.post3, sm_80]
+     68 | @tilelang.jit   the kernel begins here; the line is not known
+        |   block (0, 0, 0), thread 4, TIR line 11
+   access of s out of bounds (thread 4, TIR line 11)
+   kernel: tests/wrong_code/kernels.py::store
+   blame: TileLang 0.1.7.post3 (tl.LowerTileOp)
+   help: `tlcheck explain TLL001`
+
+1 bug in TileLang
 ```
 
 ## Use instead

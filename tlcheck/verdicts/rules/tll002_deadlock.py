@@ -13,11 +13,27 @@ The witness names the barriers or mbarriers.
 
 ## Example
 
-In the TIR: the barrier counts 128 threads, and only 64 reach it.
+0.1.15 puts a barrier into a branch that only some threads take.
 
 ```python
-if tx < 64:
-    T.tvm_storage_sync("shared")
+T.gemm(a, b, c)
+T.copy(c, C)
+T.copy(a, d)
+T.copy(d, D)
+```
+
+```
+$ tlcheck check tests/wrong_code/kernels.py::operand --arch sm_80 --no-why
+tests/wrong_code/kernels.py:465: TLL002 deadlock: deadlock: waits at barrier 0 for 128 threads
+   [TileLang 0.1.15, sm_80]
+    465 | T.copy(a, d)   block (0, 0, 0), thread 0, TIR line 33
+   deadlock: waits at barrier 0 for 128 threads at line 465 (thread 0, TIR line 33)
+   kernel: tests/wrong_code/kernels.py::operand
+   blame: TileLang 0.1.15 (tl.ThreadSync)
+   help: `tlcheck fix tests/wrong_code/kernels.py::operand --arch sm_80 --toolchain pinned` looks
+         for a workaround; `tlcheck explain TLL002`
+
+1 bug in TileLang
 ```
 
 ## Use instead

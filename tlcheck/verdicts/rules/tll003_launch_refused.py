@@ -17,9 +17,35 @@ The witness names the amount and the limit.
 With 0.1.15 a pipeline for sm_90 gets 128 more threads, for its copies, than the source launches.
 
 ```python
-with T.Kernel(4, threads=1024) as bx:
-    for k in T.Pipelined(8, num_stages=2):
-        T.copy(A[bx * 64, k * 32], a)
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit(out_idx=[1])
+def busy(M=256, N=256):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float16"), B: T.Tensor((M, N), "float16")):
+        with T.Kernel(M // 64, threads=1024) as bx:
+            a = T.alloc_shared((64, 32), "float16")
+            for k in T.Pipelined(N // 32, num_stages=2):
+                T.copy(A[bx * 64, k * 32], a)
+                T.copy(a, B[bx * 64, k * 32])
+
+    return main
+```
+
+```
+$ tlcheck check busy.py::busy --arch sm_90 --no-why
+busy.py:9: TLL003 launch-refused: a block has 1,152 threads, and at most 1,024 are allowed
+   [TileLang 0.1.15, sm_90]
+      9 | with T.Kernel(M // 64, threads=1024) as bx:
+        |
+   kernel: busy.py::busy
+   blame: TileLang 0.1.15
+   help: launch at most as many threads and let each do more; `tlcheck fix busy.py::busy --arch
+         sm_90 --toolchain pinned` looks for a workaround; `tlcheck explain TLL003`
+
+1 bug in TileLang
 ```
 
 ## Use instead

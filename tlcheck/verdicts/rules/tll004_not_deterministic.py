@@ -14,10 +14,22 @@ The witness counts the forms, and names the first difference between the two mos
 
 ## Example
 
-A machine with other load, or a second run, gives the kernel another form.
+Two of three lowerings give one form, the third another.
 
 ```python
 tilelang.compile(main)
+```
+
+```
+$ tlcheck check k.py --quick --repeat 3
+cases/atomics.py:86: TLL004 not-deterministic (hazard): lowered 3 times by one release, it has 2
+   forms   [TileLang 0.1.15, sm_90]
+        |   the kernel begins here; the line is not known
+        |
+   kernel: k.py::a
+   blame: TileLang 0.1.15
+   help: pin another release; check the kernel with --repeat in CI; `tlcheck fix k.py::a --arch
+         sm_90 --toolchain pinned --quick` looks for a workaround; `tlcheck explain TLL004`
 ```
 
 ## Use instead

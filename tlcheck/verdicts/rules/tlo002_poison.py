@@ -18,11 +18,29 @@ The witness names the element of the output, and the memory that was read too ea
 
 ## Example
 
-In the TIR: nothing waits for the copy before `s` is read.
+0.1.15 runs the later loops in the threads of the shorter loop only.
 
 ```python
-T.ptx_cp_async(s[tx * 4], A[tx * 4], 16)
-B[tx] = s[tx]
+for i in T.Parallel(100):
+    f[i] = f[i] + 5
+for i in T.Parallel(256):
+    C[i] = f[i] + 1
+```
+
+```
+$ tlcheck check tests/fixtures/wrong/loop-0.1.15.snapshot.json
+tests/wrong_code/kernels.py:63: TLO002 poison: C depends on what was never written, or is still
+   under way   [TileLang 0.1.15, sm_80]
+     63 | C[i] = f[i] + 1
+   C[100] is never stored, which the source does at line 63, nor are 155 other elements: its store
+   stands in `if tx < 100` (TIR line 7)
+   C[100] is undefined (never written), should be -2.0 (random inputs of seed 0; 156 elements
+   differ)
+   kernel: tests/wrong_code/kernels.py::loop
+   blame: TileLang 0.1.15 (tl.LayoutInference)
+   help: `tlcheck explain TLO002`
+
+1 bug in TileLang
 ```
 
 ## Use instead

@@ -17,11 +17,32 @@ The witness names both accesses: thread, iteration, line of the TIR.
 
 ## Example
 
-In the TIR: thread 1 may read `s[0]` before thread 0 has written it.
+0.1.9 waits for one group of copies too few.
 
 ```python
-s[tx] = A[tx]
-B[tx] = s[(tx + 127) % 128]
+for i in T.Pipelined(k // step, num_stages=stages):
+    T.copy(A[by * block, i * step], a)
+    T.copy(B[i * step, bx * block], b)
+    T.gemm(a, b, c)
+```
+
+```
+$ tlcheck check tests/fixtures/wrong/wait-0.1.9.snapshot.json
+tests/wrong_code/kernels.py:42: TLR001 unordered-accesses: nothing orders two accesses to a:
+   between them a wait for the copy is missing   [TileLang 0.1.9, sm_80]
+     42 | T.copy(A[by * block, i * step], a)
+        |   write: block (0, 0, 0), thread 0, i = 0, TIR line 42
+        |   read: block (0, 0, 0), thread 0, ki = 0, i = 0, TIR line 72
+   a wait for the copy is missing between the write of a (thread 0, TIR line 42) and the read of a
+   (thread 0, TIR line 72)
+   TLR001 b: nothing orders two accesses to b: between them a wait for the copy is missing
+   C[0, 0] is undefined (element of a read while its copy is under way), should be -19.0 (random
+   inputs of seed 0; 65536 elements differ)
+   kernel: tests/wrong_code/kernels.py::wait
+   blame: TileLang 0.1.9
+   help: `tlcheck explain TLR001`
+
+1 bug in TileLang
 ```
 
 ## Use instead

@@ -16,13 +16,32 @@ The witness names the write and the read.
 
 ## Example
 
-In the TIR: a barrier stands between the write and the bulk store, but no fence.
+Bulk copies cannot load these rows. Threads copy them with cp.async, and wgmma reads them without a fence.
 
 ```python
-s[tx] = A[tx]
-T.tvm_storage_sync("shared")
-if tx == 0:
-    T.tma_store(B, s)
+for k in T.Pipelined(3, num_stages=3):
+    T.copy(A[0:64, k * 32 : k * 32 + 32], a)
+    T.copy(B[k * 32 : k * 32 + 32, 0:64], b)
+    T.gemm(a, b, c)
+```
+
+```
+$ tlcheck check tests/wrong_code/kernels.py::drained --arch sm_90 --no-why
+tests/wrong_code/kernels.py:311: TLR002 no-proxy-fence (hazard): nothing orders two accesses to
+   a: between them fence.proxy.async is missing   [TileLang 0.1.15, sm_90]
+    311 | T.gemm(a, b, c)
+        |   read by the async proxy: block (0, 0, 0), thread 0, ki = 0, TIR line 51
+    309 | T.copy(A[0:64, k * 32 : k * 32 + 32], a)
+        |   write: block (0, 0, 0), thread 0, i = 0, TIR line 19
+   fence.proxy.async is missing between the write of a at line 309 (thread 0, TIR line 19) and the
+   read of a at line 311 (thread 0, TIR line 51)
+   TLR002 b: nothing orders two accesses to b: between them fence.proxy.async is missing
+   kernel: tests/wrong_code/kernels.py::drained
+   blame: TileLang 0.1.15 (tl.InjectFenceProxy)
+   help: `tlcheck fix tests/wrong_code/kernels.py::drained --arch sm_90 --toolchain pinned` looks
+         for a workaround; `tlcheck explain TLR002`
+
+1 hazard in TileLang
 ```
 
 ## Use instead

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import textwrap
 from pathlib import Path
 
+import pytest
+
+from tests.cpu.checking import installed
+from tlcheck.cli.main import main
+from tlcheck.toolchain.releases import PINNED
 from tlcheck.verdicts.rules.pages import index, pages, write
 from tlcheck.verdicts.rules.rule import rules
 
@@ -20,6 +27,7 @@ def test_there_is_a_page_for_each_rule_as_the_rule_itself_says() -> None:
         assert page.text in rule.page
 
 
+PAGES = "\n".join(page.text for page in pages())
 HEADINGS = ["What it does", "Why is this bad?", "Example", "Use instead"]
 
 
@@ -30,6 +38,45 @@ def test_every_page_has_the_same_headings() -> None:
         assert headings in (HEADINGS, [*HEADINGS, "Limits"]), page.id
         assert re.search(r"\n## Example\n\n[^#]*```python\n", page.text), page.id
         assert page.title[0].islower() or page.title.startswith("T."), page.id
+
+
+LOWERED = re.compile(r"```python\n([^`]*?)```\n\n```\n\$ tlcheck (check \S+::[^\n]*)\n(.*?)```", re.DOTALL)
+SHOWN = [(page.id, *shown) for page in pages() for shown in LOWERED.findall(page.text)]
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+@pytest.mark.parametrize(("rule", "code", "command", "output"), SHOWN, ids=[rule for rule, *_ in SHOWN])
+def test_examples_that_are_lowered_say_what_the_page_shows(
+    rule: str,
+    code: str,
+    command: str,
+    output: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Else run `python docs/rules/make.py`, then `make docs`."""
+    installed(PINNED)
+    words = shlex.split(command)
+    file = words[1].partition("::")[0]
+    root = DOCS.parents[1]
+    if not (root / file).exists():
+        (tmp_path / file).write_text(code)
+        root = tmp_path
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "100")
+    main(words)
+    assert capsys.readouterr().out == output
+
+
+def test_excerpts_of_kernels_are_theirs() -> None:
+    kernels = (DOCS.parents[1] / "tests" / "wrong_code" / "kernels.py").read_text()
+    excerpts = re.findall(r"```python\n([^`]*?)```\n\n```\n\$ tlcheck check tests/(?:wrong_code|fixtures)", PAGES)
+    assert len(excerpts) >= 6
+    for code in excerpts:
+        assert any(textwrap.indent(code, " " * depth) in kernels for depth in range(0, 24, 4)), code
 
 
 def test_the_pages_in_docs_are_up_to_date(tmp_path: Path) -> None:
