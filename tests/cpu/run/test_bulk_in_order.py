@@ -42,7 +42,7 @@ def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
     wrong = [claim for claim in claims if claim["verdict"] == "refuted" and claim["excuse"] is None]  # no warning
     refuted = {claim["buffer"]: claim["finding"]["what"] for claim in wrong}
     assert refuted == REFUTED.get(case, {})
-    assert {claim["verdict"] for claim in claims} - {"refuted"} == {"agreed"}
+    assert {claim["verdict"] for claim in claims} - {"refuted"} <= {"agreed", "proved"}
 
 
 @pytest.mark.toolchain

@@ -33,7 +33,7 @@ def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
     line = line_of(statement, CASES)
     assert raced(checked[case]["claims"]) == [(raced_for, line)]
     claims = explained(checked[case]["claims"])
-    assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
+    assert {claim["verdict"] for claim in claims} <= {"agreed", "proved", "undecided"}
     undecided = [claim for claim in claims if claim["verdict"] == "undecided"]
     assert {claim["buffer"] for claim in undecided} == {buffer, "C"}
     for claim in undecided:
@@ -43,7 +43,7 @@ def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
 
 @pytest.mark.toolchain
 def test_barriers_of_tilelang_are_expected_where_it_puts_them(checked: dict[str, Any]) -> None:
-    assert {claim["verdict"] for claim in checked["with_tilelangs_barrier"]["claims"]} == {"agreed"}
+    assert {claim["verdict"] for claim in checked["with_tilelangs_barrier"]["claims"]} <= {"agreed", "proved"}
 
 
 @pytest.mark.toolchain

@@ -71,13 +71,13 @@ def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     reason = f"{who} race for {buffer} (line {line}) in the source"
     ordered = {buffer: reason} if buffer in undecided else {}
     assert undecided == ordered | dict.fromkeys(outputs, reason)
-    assert {claim["verdict"] for claim in claims} <= {"agreed", "undecided"}
+    assert {claim["verdict"] for claim in claims} <= {"agreed", "proved", "undecided"}
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", IN_TIME)
 def test_what_is_right(checked: dict[str, Any], case: str) -> None:
-    assert {claim["verdict"] for claim in checked[case]["claims"]} == {"agreed"}
+    assert {claim["verdict"] for claim in checked[case]["claims"]} <= {"agreed", "proved"}
 
 
 @pytest.mark.toolchain
