@@ -43,8 +43,13 @@ class UnsetMemory:
         return [read for read in self._found if read.uid in alone or not alone]
 
     def share(self, output: str) -> str:
-        """`all elements of`, `12 of 64 elements of`: how much of an output depends on such memory."""
+        """`all elements of`, `12 of 64 elements of`: how much of an output depends on such memory.
+
+        `elements of` where it does with the inputs of another seed alone.
+        """
         unknown, every = self._unknown(output, _NONE), self._elements(output)
+        if not unknown:
+            return "elements of"
         return "all elements of" if unknown == every else f"{unknown:,} of {every:,} elements of"
 
     @cached_property

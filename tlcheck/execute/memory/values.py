@@ -287,7 +287,12 @@ def reason_of(value: float) -> int:
 
 
 def _pattern(kind: Kind, seed: int) -> int:
-    """The integer that stands for what nobody has written: another one for each seed, all bits others for ~seed."""
+    """The integer that stands for what nobody has written: another one for each seed, all bits others for ~seed.
+
+    For odd seeds they are the least and the greatest one: a maximum or a minimum with another number hides the rest.
+    """
+    if seed % 2 == (seed >= 0):
+        return kind.limits[0] if seed >= 0 else kind.limits[1]
     bits = 0x5EED_B0B5_5EED_B0B5 ^ ((seed if seed >= 0 else ~seed) * 0x3C3C_3C3C_3C3C_3C3C)
     return wrapped(bits if seed >= 0 else ~bits, kind)
 

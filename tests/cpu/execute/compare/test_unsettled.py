@@ -43,6 +43,17 @@ def test_integers_made_of_floats_that_nobody_set(written: int, verdict: str) -> 
     assert _outcome(kernel, some, Store(b, (kernel.tx,), Expr("cast", "int32", (more,))))[0] == verdict
 
 
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_an_extremum_with_an_integer_that_nobody_set(dtype: str, op: str) -> None:
+    """What nobody set is drawn at both ends of the type: between them, the other number could always win."""
+    kernel = Kernel(threads=THREADS)
+    a, b = kernel.tensor("A", dtype, (THREADS,)), kernel.tensor("B", dtype, (THREADS,))
+    register = kernel.tile("r", dtype, (1,), "local")
+    more = Expr(op, dtype, (load(register, 0), load(a, kernel.tx)))
+    assert _outcome(kernel, Store(b, (kernel.tx,), more))[0] == "undecided"
+
+
 @pytest.mark.parametrize(("lanes", "verdict"), [(32, "agreed"), (16, "undecided")])
 def test_shuffles_from_lanes_that_take_no_part(lanes: int, verdict: str) -> None:
     kernel = Kernel(threads=32)
