@@ -282,7 +282,7 @@ def block_frame(frame: Frame) -> Frame:
 
 def differs(value: Value, active: Mask | None = None) -> bool:
     """Whether a value is another one in different active lanes of a block."""
-    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+    if not isinstance(value, np.ndarray) or not value.ndim or value.shape[-1] == 1:
         return False
     other = value != _of_leaders(value, _leaders(active))
     return bool((other if active is None else other & active).any())

@@ -21,6 +21,15 @@ def test_all_elements_become_the_value(dtype: str, value: float, expected: float
     assert np.array_equal(found, np.full((3, 5), expected))
 
 
+def test_a_value_that_is_computed_of_constants() -> None:
+    """`-T.infinity("float32")` is `infinity * -1`, as an attention begins with."""
+    kernel = Kernel()
+    target = kernel.tensor("B", "float32", (4,))
+    infinity = Expr("call", "float32", (Expr("str", "", (), "float32"),), "infinity")
+    value = Expr("mul", "float32", (infinity, Expr("float", "float32", (), -1.0)))
+    assert np.isneginf(kernel.run(call("fill", region(target), value))["B"]).all()
+
+
 def test_a_part_of_a_tile_and_of_a_tensor() -> None:
     """The part outside of the tensor is dropped."""
     kernel, b = Kernel(), random("float32", 4, 6)
