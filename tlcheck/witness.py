@@ -50,7 +50,7 @@ class Addition(msgspec.Struct, frozen=True, tag_field="kind", tag="addition"):
 
     def _said(self, buffer: str) -> str:
         if self.intended is None or self.element is None:
-            return f"something is added at offset {self.written} of {buffer}, where nothing belongs"
+            return f"something is added at offset {self.written} of {buffer} that the source does not add"
         element = f"element {indexed(buffer, self.element)}"
         if self.written is None or self.written == self.intended:
             return f"{element}, offset {self.intended}"

@@ -186,7 +186,10 @@ def _body(cuda: str) -> list[str]:
 def _calls(line: str) -> str:
     """The functions that a line calls; all of it where it calls none."""
     if not re.match(r"\s*(if|for|while)\b", line) and (found := _CALLED.findall(line)):
-        return " ".join(found)
+        before = line.partition(found[0])[0]
+        return " ".join(
+            ["[" * (before.count("[") - before.count("]")), *found]
+        )  # a call inside an index is its own kind
     return re.sub(r"_\d+\b", "", line.strip())
 
 

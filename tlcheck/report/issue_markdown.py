@@ -82,7 +82,10 @@ def _title(issue: Issue, finding: Finding) -> str:
 def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     """Yield what happens first, what comes of it, and the pass."""
     lines = issue.text.splitlines()
-    if finding.origin is not None:
+    if finding.origin is not None and issue.claim.kind == "atomic":
+        yield _sentence(quoted(f"{finding.what}, at line {finding.origin.line}", lines))
+        yield _sentence(f"{finding.words}")
+    elif finding.origin is not None:
         yield _sentence(quoted(finding.origin.words, lines))
     else:
         yield _sentence(quoted(finding.words, lines))

@@ -176,6 +176,8 @@ def test_cuda_differs_where_other_functions_are_called() -> None:
     assert moved == (("-  a(x + 1);", "+  a(x + 2);"),)
     assert difference("\n".join(f"a{n}();" for n in range(40)), "\n".join(f"b{n}();" for n in range(40))) == ()
     assert difference(wrong, wrong) == ()
+    again, once = "__global__ {\n  O[add(n)] = 1;\n}", "__global__ {\n  int p = add(n);\n  O[p] = 1;\n}"
+    assert difference(again, once) == (("-  O[add(n)] = 1;", "+  int p = add(n);", "+  O[p] = 1;"),)
 
 
 def test_a_kernel_is_read_without_what_it_declares() -> None:

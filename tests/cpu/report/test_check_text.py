@@ -289,7 +289,7 @@ def test_a_line_that_is_only_the_kernels_says_so() -> None:
         ({}, "element B[0, 1] belongs at offset 32, is added at offset 1"),
         ({"written": None}, "element B[0, 1], offset 32"),
         ({"written": 32}, "element B[0, 1], offset 32"),
-        ({"element": None, "intended": None}, "something is added at offset 1 of B, where nothing belongs"),
+        ({"element": None, "intended": None}, "something is added at offset 1 of B that the source does not add"),
     ],
 )
 def test_a_witness_in_words(changes: dict[str, object], expected: str) -> None:
