@@ -264,12 +264,23 @@ def sums():
 """
 
 
-def test_nodes_try_what_a_reduction_tries(start: Start, port: int, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("reduce",), b"T.vectorized"),
+        (("fix",), b"TIR_DISABLE_VECTORIZE=True: all claims agree"),
+        (("report", "--reduced"), b"# [Bug] tl.VectorizeLoop: `O` is read before it is written"),
+    ],
+)
+def test_nodes_try_what_one_machine_tries(
+    start: Start, port: int, folder: Path, command: tuple[str, ...], said: bytes
+) -> None:
     (folder / "kernels" / "sums.py").write_text(SUMS)
-    command = ("reduce", "kernels/sums.py::sums", "--toolchain", OLD, "--arch", "sm_80", "--no-cache", "-q")
+    kernel = ("kernels/sums.py::sums", "--toolchain", OLD, "--arch", "sm_80", "--no-cache", "-q")
+    command = (*command, *kernel)
     alone, told = run(folder, *command)
-    assert b"T.vectorized" in alone, told
-    assert b"X" not in alone.split(b"import tilelang\n")[1]
+    assert said in alone, told
+    assert command[0] != "reduce" or b"X" not in alone.split(b"import tilelang\n")[1]
     start(head=True)
     nodes = [start(), start()]
     started = working(folder, nodes, *command, "--cluster", address(port))
