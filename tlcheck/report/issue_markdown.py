@@ -89,6 +89,8 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield _sentence(quoted(finding.origin.words, lines))
     else:
         yield _sentence(quoted(finding.words, lines))
+    if (stmt := _lowered_statement(finding)) and not (finding.origin is not None and finding.origin.line):
+        yield f"In the TIR that is `{stmt}`."
     if issue.shown is not None and finding.origin is not None:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
@@ -97,6 +99,13 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
     elif name:
         yield f"The TIR is right before `{name}`, and wrong after it{f' ({note})' if note else ''}."
+
+
+def _lowered_statement(finding: Finding) -> str:
+    """The statement of the TIR that a finding marks; empty where it marks none, or one that is too long."""
+    excerpt = finding.excerpt
+    stmt = excerpt.lines[excerpt.marked - excerpt.first].strip() if excerpt is not None else ""
+    return stmt if len(stmt) <= _COLUMNS else ""
 
 
 def _note(finding: Finding) -> str:

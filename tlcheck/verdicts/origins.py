@@ -105,8 +105,8 @@ class _Words:
         if found.again is not None:
             loop, step = found.again
             at = self._at(found.access, writes=True)
-            yield f"{self._element(found.access)} is stored again{at} in step {step} of the loop `{loop}`, "
-            yield "before which the source stores it once"
+            yield f"{self._element(found.access)} is stored again{at} in step {step} of the loop `{loop}`; "
+            yield "the source stores it once, before that loop"
         elif found.kind in ("overwritten", "unordered", "early") and found.other is not None:
             yield from self._out_of_order(what, found.other)
         elif found.kind == "unwritten":

@@ -24,7 +24,7 @@ from tlcheck.report.fix_text import paste
 from tlcheck.report.issue_markdown import LONGEST, quoted
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.verdicts.claim import FindingHistory, FindingOrigin
+from tlcheck.verdicts.claim import Excerpt, FindingHistory, FindingOrigin
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Element
 
@@ -102,6 +102,20 @@ def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     sure = noted("it gives f a layout for 100 of its 256 elements")
     assert sure.startswith("# [Bug] tl.VectorizeLoop: ")
     assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
+
+
+def test_where_the_line_is_not_known_the_tir_is_shown() -> None:
+    about = issue()
+    finding = about.claim.finding
+    assert finding is not None
+    assert finding.origin is not None
+    excerpt = Excerpt(5, 6, ("for k in range(64):", "  s[tx, k] = f[0]"))
+    origin = replace(finding.origin, line=0, words="access of s out of bounds (thread 4, TIR line 6)")
+    unknown = replace(about.claim, finding=replace(finding, origin=origin, excerpt=excerpt))
+    said = "Access of s out of bounds (thread 4). In the TIR that is `s[tx, k] = f[0]`."
+    assert said in markdown(replace(about, claim=unknown))
+    known = replace(about.claim, finding=replace(finding, excerpt=excerpt))
+    assert "In the TIR" not in markdown(replace(about, claim=known))
 
 
 def test_a_configuration_of_the_kernel_that_is_flipped_is_told() -> None:

@@ -97,7 +97,7 @@ def test_the_first_access_that_differs_is_named_with_its_lines(
     ("name", "words"),
     [
         ("skipped-0.1.15", "its store stands in `if 0 < bx` (TIR line 21)"),
-        ("nested-0.1.15", "in step 1 of the loop `_`, before which the source stores it once"),
+        ("nested-0.1.15", "in step 1 of the loop `_`; the source stores it once, before that loop"),
         ("neighbour-0.1.12", "a[1] is read at line 193 (thread 1, TIR line 8) where the source reads a[2]"),
     ],
 )
