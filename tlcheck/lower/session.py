@@ -112,6 +112,7 @@ class Session:
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
         self.stopped = False
+        self.scripts_running = 0
         self._executor: JobExecutor | None = None
 
     @property
@@ -313,9 +314,11 @@ class _Lowering:
             if self._settings.keyword is not None and is_test(selection.path):
                 how = replace(how, args=("-k", self._settings.keyword.text, *how.args))
             self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
+            self._session.scripts_running += 1
 
     def _captured(self, script: Script, job: CaptureJob, done: AnsweredJob) -> Iterator[Lowered]:
         """The kernels of a script, or why there is none."""
+        self._session.scripts_running -= 1
         script = replace(script, run=replace(script.run, versions=done.versions))
         found = captured(job, done.answer, self._session.folder)
         if names := script.uncalled(found):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from threading import Timer
 
 from tlcheck.cache.store import Cache
 from tlcheck.execute.request import Request
@@ -20,6 +21,9 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import Judge, JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
+
+
+_GRACE = 20.0  # seconds in which kernels of interrupted scripts are judged
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,18 @@ class Checks:
         return self.judge.each(chain(saved(selections), self.session.lower(selections)))
 
     def stop(self) -> None:
-        """End the work: what is not lowered or has no verdict yet fails as interrupted."""
+        """End the work: what is not lowered or has no verdict yet fails as interrupted.
+
+        Kernels that a script has compiled until now are judged for a while: nothing was said of them yet.
+        """
+        runs_scripts = self.session.scripts_running > 0
         self.session.stop()
-        self.judge.stop()
+        if not runs_scripts:
+            self.judge.stop()
+            return
+        timer = Timer(_GRACE, self.judge.stop)
+        timer.daemon = True
+        timer.start()
 
 
 @contextmanager
