@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -12,9 +13,11 @@ from pathlib import Path
 
 from tlcheck import __version__
 from tlcheck.cli import check
+from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.pins import pinned_release
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
@@ -55,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     has_table = config.file == _PROJECT.absolute()
     if not has_table:
         config = replace(config, pythonpath=_import_folders())
+    config = _with_pin(config, args.toolchain)
     settings = read(LoweringOptions, args).settings(config, scripts_of(args))
     resolve(settings.toolchain, settings.requirements)  # what is missing is said before anything is asked
     scripts = _scripts(args.scripts)
@@ -64,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if writes_cases:
         _write_cases(scripts, settings)
     if has_table:
-        print(f"{_PROJECT} has [tool.tlcheck] already: left as it is")
+        _complete_table(config)
     else:
         _write_table(settings.toolchain, config)
     if writes_workflow:
@@ -83,6 +87,15 @@ def _require_own_project(config: Config) -> None:
         raise UsageError(f"{config.file} has [tool.tlcheck] for this folder, too: run `tlcheck init` beside it")
     if above and not _PROJECT.exists():
         raise UsageError(f"this folder is part of {above[0]}: run `tlcheck init` there, or make a {_PROJECT} here")
+
+
+def _with_pin(config: Config, named: str | None) -> Config:
+    """The settings with the release that the project pins, if neither they nor the user name one."""
+    release, file = ("", "") if named or config.place("toolchain") else pinned_release(Path.cwd())
+    if not release:
+        return config
+    print(f"{file} pins TileLang {release}: that release is checked")
+    return replace(config, toolchain=release)
 
 
 def _import_folders() -> tuple[Path, ...]:
@@ -117,7 +130,8 @@ def _write_cases(scripts: list[Selection], settings: Settings) -> None:
     """Capture the kernels and write their case files. Raises UsageError if there is no case."""
     with working(loudness=settings.loudness) as (folder, watcher):
         session = Session(settings, folder, watcher)
-        found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
+        with stoppable(session.stop):  # the first signal ends the tests, and what they have compiled is written
+            found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
         make_folder(_CASES)
         written = write(found, _CASES, force=True, snapshots=False, pythonpath=settings.pythonpath)
     for lowered, case in written:
@@ -139,6 +153,16 @@ def _write_table(toolchain: str, config: Config) -> None:
     table = _TABLE.format(cases=_CASES, toolchain=json.dumps(name), pythonpath=folders)
     save(_PROJECT, there + table)
     print(f"wrote [tool.tlcheck] into {_PROJECT}")
+
+
+def _complete_table(config: Config) -> None:
+    """Say in settings that are there what `check` and `gate` work on; all else in them is left as it is."""
+    if config.paths:
+        print(f"{_PROJECT} has [tool.tlcheck] already: left as it is")
+        return
+    text = _PROJECT.read_text(encoding="utf-8")
+    save(_PROJECT, re.sub(r"(?m)^(\[tool\.tlcheck\].*)$", rf'\1\npaths = ["{_CASES}"]', text, count=1))
+    print(f"added paths to [tool.tlcheck] in {_PROJECT}")
 
 
 def _write_workflow() -> None:

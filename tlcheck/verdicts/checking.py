@@ -22,7 +22,6 @@ from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import Judge, JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
-
 _GRACE = 20.0  # seconds in which kernels of interrupted scripts are judged
 
 

@@ -105,6 +105,29 @@ def test_it_asks_before_it_overwrites(
     assert (project / "pyproject.toml").read_text() == table  # settings are never written twice
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("setup.py", "requires=['tilelang == 0.1.9']"), ("requirements.txt", "tilelang==0.1.9\n")],
+)
+def test_settings_that_are_there_get_paths_and_the_projects_own_release_is_checked(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    settings = project / "pyproject.toml"
+    settings.write_text("[tool.tlcheck]  # ours\nblocks = 2\n\n[tool.other]\nx = 1\n")
+    (project / file).write_text(text)
+    checked: list[str] = []
+    monkeypatch.setattr("tlcheck.cli.init.resolve", lambda name, _: checked.append(name))
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda _, settings: checked.append(settings.toolchain))
+    monkeypatch.setattr("tlcheck.cli.check.run", lambda _: 0)
+    assert main(["init"]) == 0
+    assert checked == ["0.1.9", "0.1.9"]
+    assert f"{file} pins TileLang 0.1.9: that release is checked\n" in capsys.readouterr().out
+    assert settings.read_text().splitlines()[:3] == ["[tool.tlcheck]  # ours", 'paths = ["cases"]', "blocks = 2"]
+    assert read_config(project).paths == (project / "cases",)
+    assert main(["init", "--force", "--toolchain", PINNED]) == 0
+    assert checked[2:] == [PINNED, PINNED]
+
+
 def test_without_a_kernel_nothing_is_written(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
