@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, poisoned, random, region, whole_pointer
-from tlcheck.snapshot.ir import Expr, If
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.request import Request
+from tlcheck.snapshot.ir import Expr, If, Store
 
 
 @pytest.mark.parametrize(
@@ -22,12 +26,20 @@ def test_all_elements_become_the_value(dtype: str, value: float, expected: float
 
 
 def test_a_value_that_is_computed_of_constants() -> None:
-    """`-T.infinity("float32")` is `infinity * -1`, as an attention begins with."""
-    kernel = Kernel()
-    target = kernel.tensor("B", "float32", (4,))
+    """`-T.infinity("float32")` is `infinity * -1`, as an attention begins with: also among formulas."""
+    kernel = Kernel(threads=4)
+    given, target = kernel.tensor("A", "float32", (4,)), kernel.tensor("B", "float32", (4,))
+    own = kernel.tile("m", "float32", (1,), "local")
     infinity = Expr("call", "float32", (Expr("str", "", (), "float32"),), "infinity")
     value = Expr("mul", "float32", (infinity, Expr("float", "float32", (), -1.0)))
-    assert np.isneginf(kernel.run(call("fill", region(target), value))["B"]).all()
+    largest = Store(target, (kernel.tx,), Expr("max", "float32", (load(own, 0), load(given, kernel.tx))))
+    source, lowered = (
+        (call("fill", region(own), value), largest),
+        (Store(own, (Expr("int", "int32", (), 0),), value), largest),
+    )
+    snapshot = replace(kernel.snapshot(source, lowered), target="sm_90", toolchain={"tilelang": "0.1.15"})
+    found = execute(snapshot, Request())
+    assert (found.outputs[0].verdict, found.formulas and found.formulas.equal) == ("agreed", {"B"})
 
 
 def test_a_part_of_a_tile_and_of_a_tensor() -> None:
