@@ -130,10 +130,8 @@ class Field:
         return self._halves(words, known)
 
     def absolute(self, value: Any) -> Array:
-        """The absolute value: a random function of a number and its negative together."""
-        numbers, known = self._both(value)
-        others, _ = self._both(reduced(np.negative(value)))
-        return self._halves(mixed(np.minimum(numbers, others) ^ np.uint64(words_of("abs"))), known)
+        """The absolute value: the maximum of a number and its negative."""
+        return self.extremum("max", (value, reduced(np.negative(value))))
 
     def _both(self, value: Any) -> tuple[Array, Array]:
         """The numbers of both halves of the worlds as one word, and where they are numbers."""
@@ -184,6 +182,9 @@ class Field:
         again[:, 1:] = rows[:, 1:] == rows[:, :-1]
         if (again & (rows != _GONE)).any():
             rows = np.sort(np.where(again, _GONE, rows), axis=1)
+        idle = (rows == 0) & _has_opposites(rows)
+        if idle.any():
+            rows = np.sort(np.where(idle, _GONE, rows), axis=1)
         there = rows != _GONE
         count = there.sum(axis=1)
         rows, there = (
@@ -219,6 +220,20 @@ def whole(integers: Array) -> Array:
     """Elements of the field that stand for integers."""
     wide = integers if integers.dtype == np.uint64 else integers.astype(np.int64)
     return np.asarray(np.mod(wide, wide.dtype.type(PRIME)).astype(np.float64))
+
+
+def _has_opposites(rows: Array) -> Array:
+    """Which sets of different numbers have one and its negative: their extremum is the same with 0 in them."""
+    found = np.zeros((len(rows), 1), np.bool_)
+    some = np.flatnonzero((rows == 0).any(axis=1))
+    if len(some):
+        mine = rows[some]
+        first, second = mine >> 26, mine & (1 << 26) - 1
+        opposite = ((PRIME - first) % PRIME) << 26 | (PRIME - second) % PRIME
+        real = (mine != _GONE) & (mine != 0)
+        both = np.sort(np.concatenate([np.where(real, mine, -2), np.where(real, opposite, -3)], axis=1), axis=1)
+        found[some, 0] = ((both[:, 1:] == both[:, :-1]) & (both[:, 1:] >= 0)).any(axis=1)
+    return found
 
 
 def _members(sets: dict[int, Array], keys: Array) -> Array:

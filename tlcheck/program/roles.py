@@ -74,6 +74,33 @@ def independent(function: Function) -> frozenset[int]:
     return frozenset(b.data.uid for b in function.buffers) - read
 
 
+@lru_cache(maxsize=16)
+def only_added_to(function: Function) -> frozenset[str]:
+    """The names of pointers that nothing uses but atomics that add floats and return nothing."""
+    added: set[str] = set()
+    others = {str(e.value) for e in postorder([call for _, call in function.descriptors]) if e.op == "var"}
+    for stmt in statements(function.body):
+        others |= {str(stmt.buffer.data.value)} if isinstance(stmt, Store) else set()
+        left = list(expressions(stmt))
+        while left:
+            e = left.pop()
+            target = _destination(e) if _is_atomic(e) and _adds_floats(e) and not returns(e) else None
+            if target is not None:
+                added.add(str(_addressed(target).value))
+                inner = target if target.op == "load" else target.args[0]
+                left += [
+                    *(a for a in e.args if a is not target),
+                    *(inner.args if inner.op == "load" else target.args[1:]),
+                ]
+            elif is_address(e) or (e.op == "load" and e.buffer is not None):
+                others.add(str(_addressed(e).value))
+                left += e.args
+            else:
+                others |= {str(e.value)} if e.op == "var" else set()
+                left += e.args
+    return frozenset(added - others)
+
+
 def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
     """Yield pointers to what an expression accesses, and how. An atomic adds to its destination, its first address."""
     stack = [(root, READ | WRITE)]

@@ -31,7 +31,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
-from tlcheck.program.roles import is_address, roles
+from tlcheck.program.roles import is_address, only_added_to, roles
 from tlcheck.scope.model import Limit
 from tlcheck.signatures import cp_async
 from tlcheck.signatures.atomics import ATOMICS
@@ -115,14 +115,20 @@ def _moved(levels: Sequence[_Level]) -> Iterator[_Column]:
 def _shared(
     source: Function, lowered: Function, sizes: Mapping[str, int], extents: tuple[int, int, int]
 ) -> Limit | None:
-    """A tensor of which two blocks may write one element, or one writes what the other reads; None if there is none."""
+    """A tensor of which two blocks may write one element, or one writes what the other reads; None if there is none.
+
+    Several may add to one element: sums have no order, and nobody reads them.
+    """
     sides = [roles(function) for function in (source, lowered)]
     names = [[{str(b.data.value) for b in found} for found in (side.outputs, side.updated)] for side in sides]
     if not (names[1][0] <= names[0][0] and names[1][1] <= names[0][1]):
         return Limit("blocks", "the lowered kernel accesses its outputs in another way than the source does")
     every = np.array(coordinates(np.arange(prod(extents)), extents))
     found = boxes(source, sizes, every)
+    sums = only_added_to(source) & only_added_to(lowered)
     for buffer in sides[0].outputs:
+        if str(buffer.data.value) in sums:
+            continue
         shape = tuple([int(evaluated(e, sizes)) for e in buffer.shape])
         of_it = [box for box in found if box.tensor == buffer.data.uid]
         if not _are_apart(of_it, shape, prod(extents)):

@@ -79,10 +79,17 @@ def test_a_function_is_the_same_for_the_same_argument_and_no_other() -> None:
     assert np.argwhere(differs).tolist() == [[BLOCKS - 1, LANES - 1], [2 * BLOCKS - 1, LANES - 1]]
 
 
-def test_an_absolute_value_is_that_of_the_negative_too() -> None:
-    field, a = Field(BLOCKS), _numbers()
+def test_an_absolute_value_is_the_maximum_of_a_number_and_its_negative() -> None:
+    """So is the maximum of these with 0, and no other."""
+    field, a, b = Field(BLOCKS), _numbers(), _numbers()
     assert (field.absolute(a) == field.absolute(reduced(-a))).all()
     assert (field.absolute(a) != a).all()
+    assert (field.extremum("max", (0.0, field.absolute(a), a)) == field.absolute(a)).all()
+    assert (field.extremum("min", (a, 0.0, reduced(-a))) == field.extremum("min", (a, reduced(-a)))).all()
+    half = field.extremum("max", (0.0, a, b))
+    assert (half != field.extremum("max", (a, b))).all()
+    assert (field.extremum("max", (half, reduced(-b))) == field.extremum("max", (b, reduced(-b), a))).all()
+    assert (field.extremum("max", (0.0, a, a)) != a).all()
 
 
 def test_a_maximum_is_known_by_what_it_is_the_largest_of() -> None:

@@ -253,6 +253,23 @@ def test_an_access_is_as_wide_as_its_instruction() -> None:
     assert limit_of(COPY, _kernel(copy, _copy(_place())), {}, RAN[:1]) == told
 
 
+def _added(to: Expr, name: str = "atomic_add_elem_op") -> Evaluate:
+    address = Expr("call", "handle", (_load(C, to),), "address_of")
+    return Evaluate(Expr("call", "handle", (address, _load(A, _place())), name), line=3)
+
+
+def test_blocks_may_add_to_one_element_that_nothing_else_uses() -> None:
+    kernel = _kernel(_added(TX))
+    assert limit_of(kernel, kernel, {}, RAN[:1]) is None
+    for other in (
+        _kernel(_added(TX), Store(AT, (_place(),), Expr("cast", "int32", (_load(C, TX),)))),
+        _kernel(_added(TX, "atomic_add_ret_elem_op")),
+        _kernel(_added(TX, "atomic_max_elem_op")),
+        _kernel(_added(TX), _copy(_place(), TX)),
+    ):
+        assert limit_of(other, other, {}, RAN[:1]) == Limit("blocks", "two blocks may write one element of C")
+
+
 def test_a_vector_of_256_bits_that_is_aligned_to_128_in_some_blocks_is_told() -> None:
     at = Expr("ramp", "int32x8", (_op("mul", BX, 12), _int(1)), 8)
     wide = _kernel(Store(C, (at,), Expr("load", "float32x8", (at,), None, 0, A), line=3))

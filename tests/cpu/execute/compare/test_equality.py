@@ -11,8 +11,8 @@ import pytest
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.run import execute
-from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
-from tlcheck.snapshot.walk import rebuild
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Snapshot, Stmt, Store, Thread
+from tlcheck.snapshot.walk import rebuild, statements
 
 LOWERED = "device-tir"
 UNEQUAL = "values agree, formulas may differ"
@@ -49,6 +49,10 @@ def test_what_no_formula_says_is_told(name: str, reason: str, line: int) -> None
 
 def _number(value: float) -> Expr:
     return Expr("float", "float32", (), value)
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
 
 
 def _op(op: str, *args: Expr, dtype: str = "float32") -> Expr:
@@ -106,3 +110,24 @@ def test_another_way_to_write_a_formula_is_the_same(change: Callable[[Expr], Exp
 def test_what_agrees_on_the_inputs_alone_is_not_equal(change: Callable[[Expr], Expr], reason: str) -> None:
     formulas = _with_totals(change)
     assert (formulas.equal, formulas.reason) == (frozenset(), reason)
+
+
+def test_blocks_that_make_up_for_one_another_are_not_equal() -> None:
+    """Each block is compared by itself: of the blocks that did not run, none makes up for another."""
+    snapshot = kernels()["norm sm_90"]
+    block = next(s.var for s in statements(snapshot.checkpoints[LOWERED].body) if isinstance(s, Thread))
+
+    def changed(_: Stmt, stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Evaluate) or stmt.value.value != "atomic_add_elem_op":
+            return stmt
+        address, value, *others = stmt.value.args
+        more = _op(
+            "cast", _op("sub", _op("mul", block, _int(2), dtype="int32"), _int(3), dtype="int32")
+        )  # -3, -1, 1, 3
+        return replace(stmt, value=replace(stmt.value, args=(address, _op("add", value, more), *others)))
+
+    function = snapshot.checkpoints[LOWERED]
+    found = execute(_lowered(snapshot, replace(function, body=rebuild(function.body, changed))))
+    assert found.is_settled
+    assert found.formulas is not None
+    assert found.formulas.equal == {"B"}
