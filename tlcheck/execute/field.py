@@ -71,17 +71,23 @@ def reduced(value: Any) -> Any:
     return np.where(np.isfinite(value), found, value) if (found != found).any() else found
 
 
+def _chosen(condition: Any, then: Any, other: Any) -> Any:
+    """One of two by a condition; a Python number where all are."""
+    if not np.any(condition):
+        return other
+    found = np.where(condition, then, other)
+    return found if found.ndim else found.item()
+
+
 def times(a: Any, b: Any) -> Any:
     """The product. Nobody knows the sign of an infinite one."""
     found = reduced(np.multiply(a, b))
-    return np.where(np.isinf(found), np.nan, found) if np.isinf(found).any() else found
+    return _chosen(np.isinf(found), np.nan, found)
 
 
 def scaled(value: Any, by: float, sign: int) -> Any:
     """The product with an element that stands for a number of a sign: an infinite one stays infinite."""
-    found = times(value, by)
-    endless = np.isinf(value)
-    return np.where(endless, np.multiply(value, sign), found) if np.any(endless) else found
+    return _chosen(np.isinf(value), np.multiply(value, sign), times(value, by))
 
 
 def inverse(value: Any) -> Array:

@@ -67,6 +67,8 @@ def test_the_sign_of_an_infinite_product_is_known_beside_a_constant_only() -> No
     assert np.isnan(times(endless, 3.0)[0])
     assert scaled(endless, 3.0, 1).tolist() == [-np.inf, 6.0]
     assert scaled(endless, constant(-1.0), -1)[0] == np.inf
+    assert isinstance(scaled(-np.inf, 3.0, 1), float)
+    assert isinstance(times(2.0, -np.inf), float)
 
 
 def test_a_function_is_the_same_for_the_same_argument_and_no_other() -> None:

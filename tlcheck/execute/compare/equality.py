@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tlcheck.errors import fault
 from tlcheck.execute.field import Field
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
@@ -44,8 +45,10 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
         invocation = make(draw, worlds=worlds, exact=Field(len(blocks)))
         try:
             invocation.run()
-        except Stopped as stopped:
+        except (Stopped, RecursionError) as stopped:
             return Formulas(frozenset(), str(stopped), _line(invocation))
+        except Exception as error:  # a fault of ours: it says nothing against what agreed
+            return Formulas(frozenset(), fault(error), _line(invocation))
         sides.append(invocation.left)
     seeds = dict.fromkeys(world.seed for world in worlds)
     equal = frozenset(

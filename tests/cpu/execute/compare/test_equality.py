@@ -11,6 +11,7 @@ import pytest
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.field import Field
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Snapshot, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 
@@ -110,6 +111,14 @@ def test_another_way_to_write_a_formula_is_the_same(change: Callable[[Expr], Exp
 def test_what_agrees_on_the_inputs_alone_is_not_equal(change: Callable[[Expr], Expr], reason: str) -> None:
     formulas = _with_totals(change)
     assert (formulas.equal, formulas.reason) == (frozenset(), reason)
+
+
+def test_a_fault_of_ours_says_nothing_against_what_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Field, "function", lambda *args: 1 // 0)
+    found = execute(kernels()["norm sm_90"])
+    assert found.is_settled
+    assert found.formulas is not None
+    assert found.formulas.reason.startswith("tlcheck itself failed: ZeroDivisionError")
 
 
 def test_blocks_that_make_up_for_one_another_are_not_equal() -> None:
