@@ -85,7 +85,7 @@ def times(a: Any, b: Any) -> Any:
     return _chosen(np.isinf(found), np.nan, found)
 
 
-def scaled(value: Any, by: float, sign: int) -> Any:
+def scaled(value: Any, by: Any, sign: int) -> Any:
     """The product with an element that stands for a number of a sign: an infinite one stays infinite."""
     return _chosen(np.isinf(value), np.multiply(value, sign), times(value, by))
 

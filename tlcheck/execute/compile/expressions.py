@@ -279,7 +279,7 @@ def _operator(e: Expr, program: KernelProgram) -> Code:
 def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """Return what an operator does with the values of its arguments."""
     if program.options.field is not None and e.op not in ("cast", "ramp", "broadcast"):
-        formula = formulas.operation(e, program.options.field)
+        formula = formulas.operation(e, program.options.field, program.function)
         if formula is not None:
             return formula
     if e.op == "cast":

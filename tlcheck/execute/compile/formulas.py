@@ -7,16 +7,18 @@ the calls that may be made are here; any other raises NotModelled, which ends th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tlcheck.execute.compile.functions import NAMED
-from tlcheck.execute.field import Field, constant, inverse, reduced, scaled, times
+from tlcheck.execute.field import Field, inverse, reduced, scaled, times
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Bind, Expr, Function
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 Apply = Callable[..., Any]
 _MOVING = frozenset(
@@ -41,15 +43,15 @@ def require_handler(handler: object, name: str) -> None:
         raise NotModelled(f"{name}, of which nobody knows whether it is the same formula")
 
 
-def operation(e: Expr, field: Field) -> Apply | None:
-    """Return what an operator does; None where it is as with numbers, and its result to be reduced."""
+def operation(e: Expr, field: Field, kernel: Function) -> Apply | None:
+    """Return what an operator of a kernel does; None where it is as with numbers, and its result to be reduced."""
     kinds = [kind_of(a.dtype) for a in e.args if a.op != "str"]
     if not any(kind.is_float for kind in (*kinds, kind_of(e.dtype))):
         return None
     if not kind_of(e.dtype).is_float:
         raise NotModelled("numbers of tensors are compared")
     if e.op == "mul":
-        return _product(e)
+        return _product(e, _signs(kernel))
     if e.op in ("div", "truncdiv"):
         return _quotient
     if e.op in ("min", "max"):
@@ -121,21 +123,36 @@ def _quotient(a: Any, b: Any) -> Any:
     return times(a, inverse(b))
 
 
-def _product(e: Expr) -> Apply:
+def _product(e: Expr, signs: Mapping[int, int]) -> Apply:
     """A product. Of one with a constant the sign is known where the other factor is infinite."""
-    for own, other in ((0, 1), (1, 0)):
-        number = _constant(e.args[own])
-        if number is not None and number != 0 and math.isfinite(number):
-            by, sign = constant(number), 1 if number > 0 else -1
-            return lambda *args, _by=by, _sign=sign, _other=other: scaled(args[_other], _by, _sign)
-    return times
+    first, second = (_sign(a, signs) for a in e.args)
+    if second:
+        return lambda a, b: scaled(a, b, second)
+    return (lambda a, b: scaled(b, a, first)) if first else times
 
 
-def _constant(e: Expr) -> float | None:
-    """The number that an expression is."""
+def _sign(e: Expr, signs: Mapping[int, int]) -> int:
+    """Return the sign of a constant; 0 where it is none, or nobody knows."""
     while e.op in ("cast", "broadcast"):
         e = e.args[0]
-    return float(e.value) if e.op in ("float", "int") and isinstance(e.value, (int, float)) else None
+    if e.op == "var":
+        return signs.get(e.uid, 0)
+    if e.op not in ("float", "int") or not isinstance(e.value, (int, float)) or not math.isfinite(e.value):
+        return 0
+    return (e.value > 0) - (e.value < 0)
+
+
+@lru_cache(maxsize=8)
+def _signs(kernel: Function) -> Mapping[int, int]:
+    """Return the signs of variables that are constants wherever they are bound."""
+    found: dict[int, set[int]] = {}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, Bind):
+            found.setdefault(stmt.var.uid, set()).add(_sign(stmt.value, {}))
+        for e in postorder(expressions(stmt)):
+            if e.op == "let":
+                found.setdefault(e.args[0].uid, set()).add(0)
+    return {uid: signs.pop() for uid, signs in found.items() if len(signs) == 1}
 
 
 def reduction(combine: np.ufunc, field: Field) -> Callable[[Any, int], Any]:

@@ -88,6 +88,8 @@ def _lowered(snapshot: Snapshot, function: Function) -> Snapshot:
         lambda e: _op("div", _op("mul", e, _number(3.0)), _number(3.0)),
         lambda e: _op("min", e, e),
         lambda e: _op("max", _number(-math.inf), e),
+        lambda e: _op("max", _op("mul", _number(2.0), _number(-math.inf)), e),
+        lambda e: _op("add", e, Expr("call", "float32", (_number(-math.inf),), "exp2f")),
     ],
 )
 def test_another_way_to_write_a_formula_is_the_same(change: Callable[[Expr], Expr]) -> None:
