@@ -112,18 +112,19 @@ def refusals(function: Function, release: Release, target: Target) -> Iterator[s
     """Yield why the code that is made of a function does not compile, or accesses other memory, as far as that is
     known.
     """
-    on_hip = target.family == AMD
-    compiler = "hipcc" if on_hip else "nvcc"
-    refused = [] if on_hip else [words for words, is_refused in of_halves(function, release) if is_refused]
-    yield from (f"{words}, which {compiler} refuses" for words in (*_vector_choices(function, release), *refused))
-    yield from _fours(function) if on_hip else ()
+    yield from vector_choices(function, release, target)
+    if target.family == AMD:
+        yield from _fours(function)
+    else:
+        yield from (f"{words}, which nvcc refuses" for words, refused in of_halves(function, release) if refused)
 
 
-def _vector_choices(function: Function, release: Release) -> Iterator[str]:
+def vector_choices(function: Function, release: Release, target: Target) -> Iterator[str]:
     """Choices that are made for each lane, in releases that print one for all of them."""
+    compiler = "hipcc" if target.family == AMD else "nvcc"
     for e in _parts(function) if release < _LANE_BY_LANE else ():
         if e.op == "select" and dtype_of(e.args[0].dtype).lanes > 1:
-            yield f"a choice by a vector of conditions ({e.dtype})"
+            yield f"a choice by a vector of conditions ({e.dtype}), which {compiler} refuses"
 
 
 def _fours(function: Function) -> Iterator[str]:

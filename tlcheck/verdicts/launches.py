@@ -1,4 +1,4 @@
-"""Find what keeps a kernel from being launched at all: limits of the target that it passes.
+"""Find what keeps a kernel from being launched: limits of the target that it passes, code that does not compile.
 
 CUDA C++ Programming Guide, "Compute Capabilities"; ROCm documentation, "AMD GPU specifications".
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tlcheck.cost.occupancy import resident_blocks
+from tlcheck.program.generated import vector_choices
 from tlcheck.program.launch import LaunchRequest, asked_by_source, requests, sets_registers
+from tlcheck.program.release import Release
 from tlcheck.reasons import DEVICE, Reason
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Expr, Snapshot
@@ -23,12 +26,14 @@ from tlcheck.witness import Accesses, Act
 
 _THREADS, _GRID, _SHARED, _RESIDENT = "threads", "grid", "shared memory", "cooperative grid"
 _REGISTERS = "registers"
+_COMPILER = "compiler"
 _SETMAXNREG = "setmaxnreg"  # the family of instructions
 _ADVICE = {
     _THREADS: "launch at most as many threads and let each do more",
     _GRID: "make it the first axis of T.Kernel, or let each block do more",
     _SHARED: "smaller tiles, or fewer stages",
     _REGISTERS: "let warps that need few give theirs back (T.set_max_nreg with 0), or launch fewer threads",
+    _COMPILER: "T.if_then_else instead of T.Select, or a release from 0.1.14 on",
     _RESIDENT: "launch as many blocks as are resident at once, and let each do more (T.Persistent)",
 }
 
@@ -64,6 +69,8 @@ def _refused(snapshot: Snapshot, sizes: Mapping[str, int]) -> Iterator[Claim]:
     source, lowered = (snapshot.checkpoints.get(at) for at in (Checkpoint.SOURCE, Checkpoint.DEVICE_TIR))
     if target is None or lowered is None:
         return
+    choices = vector_choices(lowered, Release.among(snapshot.toolchain), target)
+    yield from (_claim(snapshot, _Excess(_COMPILER, words), snapshot.line, own=False) for words in islice(choices, 1))
 
     def size_of(e: Expr) -> int | None:
         return _size(e, sizes)

@@ -179,7 +179,7 @@ OLD_BUGS = {
     "strided": "TLO001",
     "straddling": "TLO001",
     "stored": "TLA013",
-    "chosen": "U029",
+    "chosen": "TLL003",
 }
 LASTING = {"eight_bits": "TLO001", "scanned": "TLO002"}
 

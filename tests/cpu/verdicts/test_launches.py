@@ -136,3 +136,17 @@ def test_registers_of_a_block() -> None:
 def test_registers_that_the_instruction_cannot_name(registers: int) -> None:
     what = f"T.set_max_nreg asks for {registers} registers: no multiple of 8 from 24 to 256"
     assert refusals(registering(128, registers, 24)) == [("TLS009", "author", what)]
+
+
+@pytest.mark.parametrize(("arch", "compiler"), [("sm_90", "nvcc"), ("gfx942", "hipcc")])
+@pytest.mark.parametrize(("release", "compiles"), [("0.1.13", False), ("0.1.14", True)])
+def test_a_vectors_choice_that_does_not_compile(arch: str, compiler: str, release: str, compiles: bool) -> None:
+    kernel = Kernel(threads=1)
+    given, out = kernel.tensor("A", "float32", (4,)), kernel.tensor("B", "float32", (4,))
+    four = Expr("ramp", "int32x4", (number(0), number(1)), 4)
+    value = Expr("load", "float32x4", (four,), buffer=given)
+    chosen = Expr("select", "float32x4", (Expr("lt", "boolx4", (value, value)), value, value))
+    stored = (Store(out, (four,), chosen),)
+    snapshot = replace(kernel.snapshot(stored, stored), target=arch, toolchain={"tilelang": release})
+    words = f"a choice by a vector of conditions (float32x4), which {compiler} refuses"
+    assert refusals(snapshot) == ([] if compiles else [("TLL003", "compiler", words)])

@@ -1,4 +1,4 @@
-"""TLL003: the lowered kernel asks for more than the device has
+"""TLL003: the device, or its compiler, refuses the lowered kernel
 
 ## What it does
 
@@ -6,11 +6,13 @@ The lowered kernel needs more threads in a block, more shared memory or a larger
 Programming Guide, "Compute Capabilities"). The source asks for less: TileLang has added threads for warp
 specialization, or memory of its own.
 
+Before 0.1.14 `T.Select` of a vector is such a kernel too: a choice by a vector of conditions does not compile.
+
 ## Why is this bad?
 
 The compiler or the driver refuses the kernel, so its executed results say nothing about the device.
 
-The witness names the amount and the limit.
+The witness names the amount and the limit, or what does not compile.
 
 ## Example
 
