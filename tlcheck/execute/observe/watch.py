@@ -28,6 +28,7 @@ from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.observe.releases import Releases
+from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects
 
@@ -70,6 +71,7 @@ class Watch(HappensBefore):
         super().__init__(machine, worlds, written)
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
         self._shadows: dict[int, CellShadow] = {}
+        self._repeats = Repeats()
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
 
@@ -191,10 +193,14 @@ class Watch(HappensBefore):
 
         Those of one thread write their sums one after the other.
         """
+        what = kind, proxy, id(origin.stmt), None if self.releases is None else self.releases.tick
+        if self._repeats.has(place.root, what, position, mask, lane):
+            return
         access = self._access(place, position, mask, _Event(kind, proxy, origin), lane.argmax(axis=-1)[:, None])
         if access is None:
             return
         cells, shadow = access.cells, access.shadow
+        self._repeats.record(place.root, what, position, mask, lane, cells.cell)
         self._check(access, after_write=shadow.writes.is_pending(cells) if kind == "write" else None)
         if proxy == "async":
             self._check_fence(access)
@@ -205,8 +211,11 @@ class Watch(HappensBefore):
 
     def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
         """Such a product has read or written what it does."""
+        if self._repeats.has(place.root, ("landed",), position, mask, lane):
+            return
         access = self._access(place, position, mask, _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None])
         if access is not None:
+            self._repeats.record(place.root, ("landed",), position, mask, lane, access.cells.cell)
             access.shadow.land(access.cells, self.now(access.cells))
 
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
@@ -220,10 +229,12 @@ class Watch(HappensBefore):
     def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
         self._shadows.pop(root, None)
+        self._repeats.forget(root)
 
     def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its accesses."""
         self._shadows.clear()
+        self._repeats.forget()
 
     # ---- inside
 
@@ -248,7 +259,9 @@ class Watch(HappensBefore):
             self._shadows[place.root] = shadow
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
-        return _Checked(place, elements, shadow, self.cells(elements, by), self._number(event))
+        cells = self.cells(elements, by)
+        self._repeats.touched(place.root, cells.cell)
+        return _Checked(place, elements, shadow, cells, self._number(event))
 
     def _number(self, event: _Event) -> int:
         tick = 0 if self.releases is None else self.releases.tick

@@ -45,6 +45,12 @@ def _breaks(stmt: Stmt) -> bool:
     return any(map(_breaks, children(stmt)))
 
 
+def is_open(function: Function) -> bool:
+    """Whether a block may execute much more than `statements_needed` says: it has a loop that ends when it ends."""
+    loops = [stmt for stmt in statements(function.body) if isinstance(stmt, (For, While))]
+    return any(isinstance(loop, While) or _breaks(loop.body) for loop in loops)
+
+
 def worlds_that_fit(function: Function, threads: int, source: bool, budget: Budget, wanted: int) -> int:
     """Return how many worlds fit into the bytes, at most `wanted`; 0 if not even one does."""
     each = 0

@@ -36,7 +36,7 @@ from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import alike, statements_of
-from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
+from tlcheck.execute.worlds.costs import is_open, statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
 from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
 from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
@@ -249,7 +249,8 @@ class BothLevels:
         each = fit // len(seeds) // size * size
         worlds = [World(seed, block) for seed in seeds for block in self._blocks[:each]]
         most = self.request.budget.work
-        if most is None or not self._is_chosen or self._work(worlds) <= most:
+        endless = size > 1 and is_open(kernels(self.lowered)[-1])  # persistent clusters, each with many tiles
+        if most is None or not self._is_chosen or (not endless and self._work(worlds) <= most):
             return worlds
         if size > 1:
             fewer = [*worlds[:size], *worlds[-size:]]

@@ -12,6 +12,7 @@ from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
@@ -225,3 +226,10 @@ def test_a_pair_frees_tensor_memory_when_both_blocks_have_allocated_it(kept: boo
     now = replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered})
     found = execute(now, Request(blocks=1))
     assert {race.missing for race in found.races if race.buffer == "sums"} == missing
+
+
+def test_of_clusters_with_loops_that_end_when_they_end_the_first_and_the_last_run() -> None:
+    """The first with the first inputs and the last with the last: each may do many tiles."""
+    worlds = BothLevels(fixture("taken"), Request()).worlds
+    assert [(world.seed, world.block[0]) for world in worlds] == [(0, 0), (0, 1), (1, 14), (1, 15)]
+    assert len(BothLevels(fixture("two_blocks"), Request()).worlds) == 2 * 2

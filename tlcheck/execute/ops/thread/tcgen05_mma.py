@@ -86,8 +86,10 @@ class _Product:
         if self.scale is not None:
             found = found * self.scale[np.searchsorted(self.issuer.worlds, worlds)]
         keeps = self.keeps[np.searchsorted(self.issuer.worlds, worlds)]
-        if keeps.any():
-            found = found + np.where(keeps[:, None, None], total.values[worlds], 0)
+        if keeps.all():
+            found += total.values[worlds]
+        elif keeps.any():
+            found += np.where(keeps[:, None, None], total.values[worlds], 0)
         total.values[worlds] = finished(self.form.sum, self.program.options)(found)
         total.left[worlds] -= len(together)
         for product in together:

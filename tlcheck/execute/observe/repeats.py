@@ -1,0 +1,60 @@
+"""Accesses of tensor cores that say what the last one said: products that add to the same sums, one after the other.
+
+Such an access changes nothing that is known of the cells, and can find no race that the last one has not found: clocks
+only grow. It is the same until another access touches cells between its first and its last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.values import Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """An access, by the objects that say where and by whom: held, so that no others get their numbers."""
+
+    what: tuple[object, ...]
+    position: Position
+    mask: Mask
+    lane: Mask
+    first: int
+    last: int
+
+    def is_of(self, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask) -> bool:
+        same = position is self.position and mask is self.mask and lane is self.lane
+        return same and what == self.what
+
+
+@dataclass(eq=False)
+class Repeats:
+    """The last accesses of tensor cores to each allocation that nothing has touched since."""
+
+    known: dict[int, list[_Known]] = field(default_factory=dict)
+
+    def has(self, root: int, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask) -> bool:
+        """Whether the access has been recorded, and nothing has touched its cells since."""
+        return any(one.is_of(what, position, mask, lane) for one in self.known.get(root, ()))
+
+    def touched(self, root: int, cells: Array) -> None:
+        """An access of flat cells is recorded."""
+        if self.known.get(root):
+            first, last = int(cells.min()), int(cells.max())
+            self.known[root] = [one for one in self.known[root] if one.last < first or last < one.first]
+
+    def record(
+        self, root: int, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask, cells: Array
+    ) -> None:
+        """Remember an access that was recorded last."""
+        made = _Known(what, position, mask, lane, int(cells.min()), int(cells.max()))
+        self.known.setdefault(root, []).append(made)
+
+    def forget(self, root: int | None = None) -> None:
+        """What is known of an allocation is gone, or of all."""
+        if root is None:
+            self.known.clear()
+        else:
+            self.known.pop(root, None)
