@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.cpu.execute.compare.test_tensor_memory_kernels import changed, fixture, gone, more, verdicts
-from tests.cpu.mutations.tools import integer, with_argument
+from tests.cpu.mutations.tools import called, integer, with_argument, with_statement
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.snapshot.ir import Evaluate
+from tlcheck.snapshot.walk import statements
 
 KERNEL = "scaled-0.1.15"
 SIZE, TERMS, GRAIN = 128, 256, 64
@@ -61,3 +65,14 @@ def test_the_same_byte_for_all_steps_is_noticed() -> None:
 @pytest.mark.parametrize("name", ["ptx_tcgen05_sf_warp_transpose", "ptx_tcgen05_cp_warpx4"])
 def test_factors_that_are_not_where_they_are_read_are_noticed(name: str) -> None:
     assert verdicts(changed(name, 0, gone, KERNEL)) == {"C": "refuted"}
+
+
+def test_a_tile_with_factors_of_two_words_is_undecided() -> None:
+    """TileLang numbers the factors of a tile modulo 4, and takes them all from one word (issue 2644, C14)."""
+    snapshot = fixture(KERNEL)
+    source = snapshot.checkpoints["source"]
+    product = next(s for s in statements(source.body) if called(s) == "tcgen05_gemm_blockscaled")
+    last = len(product.value.args) - 1 if isinstance(product, Evaluate) else 0
+    later = with_statement(source, product, more(last, 4 * GRAIN - TERMS // 4 // 2))
+    found = execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "source": later}), Request())
+    assert {o.reason for o in found.outputs} == {"a block-scaled product with factors of 64 terms in several words"}

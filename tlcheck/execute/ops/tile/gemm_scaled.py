@@ -49,6 +49,7 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
         columns = np.concatenate([shard.matrix(across[1]) for shard in right], axis=2).astype(np.float64)
         first = np.broadcast_to(np.asarray(one_per_world(start.run(frame), "k_start")), (frame.worlds,))
         cleared = np.asarray(one_per_world(clear.run(frame), "clear_accum")).reshape(-1, 1, 1)
+        _require_one_word(first, columns.shape[1], grains)
         for a, c, scale_a, scale_b in zip(left, sums, of_a, of_b, strict=True):
             rows = a.matrix(across[0]).astype(np.float64)
             rows = rows * _spread(scale_a.matrix(), first, rows.shape[1:], grains[0])
@@ -67,6 +68,13 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
 
 def _is_barrier(e: Expr) -> bool:
     return e.op == "load" and e.buffer is not None and e.buffer.scope.endswith("barrier")
+
+
+def _require_one_word(first: Array, terms: int, grains: list[int]) -> None:
+    """Raise NotModelled where a row has factors of several words, of which TileLang takes the first one's anew."""
+    for grain in grains:
+        if (first // (4 * grain) != (first + terms - 1) // (4 * grain)).any():
+            raise NotModelled(f"a block-scaled product with factors of {grain} terms in several words")
 
 
 def _spread(words: Array, first: Array, shape: tuple[int, ...], grain: int) -> Array:
