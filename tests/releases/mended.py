@@ -101,7 +101,33 @@ def parities():
     return main
 
 
+@tilelang.jit(pass_configs=NOWS)
+def bytes_of_pairs(ranks: int):
+    """The first block of each pair waits for the bytes of both, in a cluster of `ranks` (issue 2644)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((ranks * 128, 128), "bfloat16"), B: T.Tensor((ranks * 128, 64), "bfloat16")):
+        with CLUSTER(ranks, threads=128, cluster_dims=ranks) as block:
+            s = T.alloc_shared((128, 64), "bfloat16")
+            come = T.alloc_cluster_barrier([64])
+            rank, thread = T.block_rank_in_cluster(), T.get_thread_binding()
+            T.assume(rank < ranks)
+            T.cluster_sync()
+            if thread < 32:
+                T.tma_copy(A[block * 128 : (block + 1) * 128, 0:64], s, barrier=come[0])
+                T.mbarrier_arrive(come[0], rank // 2 * 2)
+            if rank % 2 == 0:
+                T.mbarrier_wait_parity(come[0], 0)
+            T.cluster_sync()
+            T.copy(s, B[block * 128, 0])
+            T.cluster_sync()
+
+    return main
+
+
 ts = Case(ts_pair, targets=("sm_100",))
 zeros = Case(bulk_zeros, targets=("sm_100",))
 odd = Case(odd_bytes, targets=("sm_90",))
 phases = Case(parities, targets=("sm_90",))
+pair = Case(bytes_of_pairs, {"ranks": 2}, targets=("sm_100",))
+pairs = Case(bytes_of_pairs, {"ranks": 4}, targets=("sm_100",))

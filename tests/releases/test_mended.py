@@ -18,7 +18,6 @@ FILE = "tests/releases/mended.py"
 AGREED: dict[str, Any] = {"verdict": "agreed"}
 ILLEGAL = {"verdict": "refuted", "rules": ["TLL001"]}
 RACE = {"verdict": "refuted", "rules": ["TLR001"]}
-HANGS = {"verdict": "refuted", "rules": ["TLL002", "TLO002", "TLR001"]}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,9 @@ HANGS = {"verdict": "refuted", "rules": ["TLL002", "TLO002", "TLR001"]}
         ("zeros", "0.1.14", AGREED),
         ("odd", "0.1.12", ILLEGAL),
         ("odd", "0.1.14", AGREED),
-        ("phases", "0.1.14", HANGS),
+        ("phases", "0.1.14", {"verdict": "refuted", "rules": ["TLL002", "TLO002", "TLR001"]}),
+        ("pair", "0.1.15", AGREED),
+        ("pairs", "0.1.15", {"verdict": "refuted", "rules": ["TLL002"]}),
     ],
 )
 def test_a_release_with_the_bug_is_refuted_and_no_other(name: str, release: str, expected: dict[str, Any]) -> None:
