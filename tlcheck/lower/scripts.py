@@ -112,9 +112,9 @@ class Script:
         return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
 
     def uncalled(self, captured: Captured) -> tuple[str, ...]:
-        """Return the kernels that the user's file defines and does not compile, where it compiles none."""
+        """Return the kernels that a file defines and does not compile, where it compiles none."""
         is_whole = captured.ended is None and not captured.kernels and not captured.refused
-        return captured.names if is_whole and not self.found and not self.how.live else ()
+        return captured.names if is_whole and not self.how.live else ()
 
     def end(self, captured: Captured) -> End:
         """Return how far it came."""

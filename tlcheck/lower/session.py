@@ -364,7 +364,12 @@ class _Lowering:
         """Remark on what cannot be lowered; fail if nothing can."""
         script, needing = wanted.script, "; ".join(sorted(wanted.needing))
         if not wanted.lowered:
-            yield from script.results(replace(wanted.captured, needing=needing), kept=False)
+            captured = replace(wanted.captured, needing=needing)
+            results = script.results(captured, kept=False)
+            if not results:
+                self._session.passed_over.append(Path(script.run.file))
+            insort(self._session.ends, script.end(captured), key=lambda end: end.run.position)
+            yield from results
             return
         remarks = (f"{script.run.file}: left out: {needing}",) if needing else ()
         insort(self._session.ends, End(script.run, 0, None, remarks), key=lambda end: end.run.position)

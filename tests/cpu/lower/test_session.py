@@ -188,7 +188,12 @@ def test_kernels_that_a_file_does_not_compile_are_lowered_with_their_defaults(
     (none,), made, _ = lower(tmp_path, [Selection(file)], scripts=Scripts())
     assert none.failure is not None
     assert none.failure.message.endswith(f"; name a kernel: {file}::sized (sized needs --arg M=...)")
-    assert lower(tmp_path, [Selection(file, found=True)], scripts=Scripts())[0] == []
+    nothing, made, _ = lower(tmp_path, [Selection(file, found=True)], scripts=Scripts())
+    assert (nothing, made.passed_over) == ([], [file])
+    assert made.remarks == [f"{file} (sm_90): defines sized, which nothing in it compiles: name it, or declare a case"]
+    worker.scripts = {"k.py": {"kernels": [], "names": ["a", "sized"]}}
+    lowered, _, _ = lower(tmp_path, [Selection(file, found=True)], scripts=Scripts(), arch=("sm_90",))
+    assert names(lowered) == [(f"{file}::a", "sm_90", "pinned")], "in a folder, too"
 
 
 def test_a_keyword_chooses_among_tests_as_pytest_does(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import pytest
 
 from tests.cpu.checking import WRONG, make_finding, saved_result
 from tests.cpu.page.conftest import Opened
+from tests.fixtures.index import FOLDER
 from tlcheck import __version__
+from tlcheck.execute.request import Request
+from tlcheck.lower.runs import of_saved
 from tlcheck.page.check_page import entry_of, page_of
 from tlcheck.page.gallery import accessed, gallery
 from tlcheck.page.html import render
@@ -18,9 +21,11 @@ from tlcheck.page.picture import Picture
 from tlcheck.page.tags import pass_tags
 from tlcheck.snapshot import text
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.judging import verdicts_of
+from tlcheck.verdicts.results import Result, read_snapshot, result_of
 from tlcheck.witness import Accesses, Act
 
+pytestmark = pytest.mark.xdist_group("browser")  # one of them
 STAGES = ["source", "intent", "tile-ops", "lower-tile-op", "device-tir"]
 
 
@@ -136,4 +141,26 @@ def test_lines_lead_to_each_other(browser: Opened, result: Result, snapshot: Sna
         "[...document.querySelectorAll('.passes button')].find((b) => b.textContent === 'device-tir: wrong').click()"
     )
     assert browser.text("[role=tab][aria-selected=true]") == "device-tir"
+    assert browser.complaints() == []
+
+
+def test_it_opens_where_the_finding_is_with_the_kernels_file_beside_it(browser: Opened, tmp_path: Path) -> None:
+    file = FOLDER / "wrong" / "wait-0.1.9.snapshot.json"
+    found = read_snapshot(file)
+    result = result_of(of_saved(file, found).run, verdicts_of(found, Request()))
+    page = tmp_path / "check.html"
+    page.write_text(render(page_of([result], [entry_of(result, found)], [], 1)), encoding="utf-8")
+    browser.open(page, width=1500)
+    browser.keys("j")
+    browser.until(lambda: browser.texts(".beside .pane"))
+    assert browser.text("[role=tab][aria-selected=true]") == "device-tir"
+    assert browser.js("return [...document.querySelectorAll('.beside .pane')].map((pane) => pane.dataset.view)") == [
+        "device-tir",
+        found.file,
+    ]
+    named = "return [...document.querySelectorAll('.pane .row.risky')].map((row) => row.dataset.line)"
+    assert browser.js(named) == ["42", "72", "42"]
+    browser.click(".pane:last-child .spoken .spot")  # leads to the line of TIR, which stands beside it
+    assert browser.js("return document.querySelector('.pane:first-child .row.at').dataset.line") in ("42", "72")
+    assert browser.js("return document.documentElement.scrollWidth <= innerWidth")
     assert browser.complaints() == []

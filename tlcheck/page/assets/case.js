@@ -1,6 +1,7 @@
 // One case: what there is to say of it, its texts and its pictures; and the overview of all.
 
 const LAYOUTS = "layouts";
+const MARKED = /^ *\d* \| /; // a line of the user's file, or an access below it
 const MANY = 12; // words that are shown without asking
 const current = { entry: null, place: -1, view: "" };
 let showAll = false;
@@ -58,7 +59,7 @@ function passesElement(entry) {
 }
 
 function remarkElement(remark) {
-  const lines = remark.lines.map((line) => make("p", {}, line));
+  const lines = remark.lines.map((line) => make("p", MARKED.test(line) ? { class: "marked" } : {}, line));
   const code = remark.code.length ? make("pre", {}, remark.code.join("\n")) : null;
   const places = remark.spots.length ? make("p", { class: "spots" }, "shown in: ", remark.spots.map((spot) => spotLink(spot))) : null;
   if (!lines.length && !code) return make("p", { class: `remark tone-${remark.tone}` }, remark.title);
@@ -67,10 +68,10 @@ function remarkElement(remark) {
 
 /** A button that shows a line of a text. */
 function spotLink([view, line]) {
+  const shown = () => byId("panel").querySelector(`[data-view="${CSS.escape(view)}"] .row[data-line="${line}"]`);
   const place = () => {
-    go(current.entry, view);
-    const row = byId("panel").querySelector(`.row[data-line="${line}"]`);
-    if (row) pointAt(row);
+    if (!shown()) go(current.entry, view);
+    if (shown()) pointAt(shown());
   };
   const known = current.entry.views.some((one) => one.name === view);
   return known ? make("button", { type: "button", class: "spot", onclick: place }, `${view}:${line}`) : make("span", {}, `${view}:${line}`);
@@ -89,10 +90,13 @@ function viewNames(entry) {
   return [...entry.views.map((view) => view.name), ...(entry.plates.length ? [LAYOUTS] : [])];
 }
 
-/** The view that is asked for, else the first that differs. */
+/** The view that is asked for, else that of the first finding, else the first that differs. */
 function chosenView(entry, name) {
   const names = viewNames(entry);
   if (names.includes(name)) return name;
+  const spots = entry.remarks.filter((remark) => remark.tone === "bad").flatMap((remark) => remark.spots);
+  const found = spots.find(([view]) => names.includes(view));
+  if (found) return found[0];
   const differs = entry.views.filter((view) => data.views[view.text].rows);
   return (differs.find((view) => view.name === "lower-tile-op") || differs[0] || entry.views.find((view) => view.name === "lower-tile-op") || { name: names[0] }).name;
 }
@@ -146,12 +150,35 @@ function fill(panel, entry) {
     tools.append(make("button", { type: "button", id: "columns-toggle", "aria-pressed": String(document.body.classList.contains("unified")), onclick: flipColumns }, "one column (u)"));
     tools.append(make("button", { type: "button", onclick: () => jump(1) }, "next difference (n)"));
   }
-  panel.replaceChildren(tools, textElement(view, hits, showAll));
-  for (const row of panel.querySelectorAll(".row[data-line]")) {
+  const beside = differs ? null : besideOf(entry, view);
+  const boxes = [view, ...(beside ? [beside] : [])].map((one) => textBox(entry, one));
+  panel.replaceChildren(tools, beside ? make("div", { class: "beside" }, boxes) : boxes[0]);
+  requestAnimationFrame(() => panel.querySelectorAll(".beside .pane").forEach(scrollToFinding));
+}
+
+/** Has a pane show the first line that a finding names. */
+function scrollToFinding(pane) {
+  const row = pane.querySelector(".row.risky");
+  if (row) pane.scrollTop += row.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
+}
+
+/** The kernel's own file, which stands at the right of a checkpoint that a finding names. */
+function besideOf(entry, view) {
+  const named = new Set(entry.remarks.flatMap((remark) => remark.spots.map((spot) => spot[0])));
+  const file = entry.views.find((one) => one.name === entry.file && named.has(one.name));
+  return file && file !== view && named.has(view.name) ? file : null;
+}
+
+/** A text, and at its lines what findings say of them. */
+function textBox(entry, view) {
+  const box = make("div", { class: "pane" }, textElement(view, hits, showAll));
+  box.dataset.view = view.name;
+  for (const row of box.querySelectorAll(".row[data-line]")) {
     const said = spoken(entry, view.name, Number(row.dataset.line));
     row.classList.toggle("risky", said.length > 0);
     row.append(...said);
   }
+  return box;
 }
 
 function flipColumns() {
