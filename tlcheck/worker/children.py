@@ -226,7 +226,8 @@ class Child:
 def _left(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return how many tests a test file did not come to the end of, in words; empty where that is not known."""
     left = next((message["left"] for message in reversed(messages) if "left" in message), 0)
-    return f"; {left} of its tests {'were' if left > 1 else 'was'} left" if left else ""
+    more = "-k EXPR chooses tests, --timeout S gives more time"
+    return f"; {left} of its tests {'were' if left > 1 else 'was'} left ({more})" if left else ""
 
 
 def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:
