@@ -191,6 +191,7 @@ class Glance(HappensBefore):
     def _issue(self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None) -> None:
         self.fences_released(key, lane)
         self._check("write", access, self.now(access.cells))
+        self._check_fence(access)
         over, agent = (found[access.cells.world] for found in (self.phase_after(key, later), self._agents_of(key)))
         access.shadow.writes.record_by(access.cells, agent, MANY, over)
 

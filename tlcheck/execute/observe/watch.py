@@ -147,6 +147,7 @@ class Watch(HappensBefore):
         if access is not None:
             cells, bits = access.cells, None if coming is None else access.elements.bits(coming)
             self._check(access, after_write=access.shadow.brings_same(cells, bits))
+            self._check_fence(access)
             there = cells.world if at is None else at[cells.world]
             over = self.phase_after(key, later)[there]
             access.shadow.record_write(cells, self.agent(key, there), MANY, over, access.event, bits)
