@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -33,6 +34,7 @@ from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import is_address, only_added_to, roles
 from tlcheck.scope.model import Limit
+from tlcheck.scope.tails import Comparison, stay_inside
 from tlcheck.signatures import cp_async
 from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
@@ -180,6 +182,7 @@ class _Level:
         self._uids: set[int] = set()  # variables of the block
         self._depending: set[int] = set()  # those and the ones that are bound to what depends on them
         self._environment: dict[int, Any] = {}
+        self._conditions: list[Comparison] = []  # that hold where the walk is
         self._read = 0
         self._algebra = Algebra(self._content)
         self._walk(function.body)
@@ -227,6 +230,8 @@ class _Level:
             self._algebra.values.pop(stmt.var.uid, None)
             bind(stmt, self._sizes, self._known)
         if isinstance(stmt, (Bind, For, Thread)):
+            again = frozenset((stmt.var.uid,))
+            self._conditions = [c for c in self._conditions if not again & self._algebra.variables(c.first, c.second)]
             self._note_range(stmt.var.uid)
             self._algebra.forget()  # unrolled and copied statements bind one variable again, to something else
 
@@ -260,10 +265,13 @@ class _Level:
         before = dict(self._known)
         if condition is not None and not holds:
             condition = replace(condition, op=_OPPOSITE[condition.op]) if condition.op in _OPPOSITE else None
+        around = self._conditions
         if condition is not None:
+            self._conditions = [*around, *self._compared(condition)]
             self._known.update(where(condition, self._sizes, self._known))
         yield
         if condition is not None:
+            self._conditions = around
             self._known.clear()
             self._known.update(before)
 
@@ -367,11 +375,12 @@ class _Level:
             self._address(e, None)
         else:
             short = signature_of(e) is not None or str(e.value).startswith("atomic")
-            for a in e.args:
-                if is_address(a) and a.value in ("address_of", "access_ptr"):
-                    self._address(a, _octets(e, a) if short else None)
-                else:
-                    self._visit(a)
+            with self._where(_predicate(e)):
+                for a in e.args:
+                    if is_address(a) and a.value in ("address_of", "access_ptr"):
+                        self._address(a, _octets(e, a) if short else None)
+                    else:
+                        self._visit(a)
 
     def _address(self, e: Expr, octets: int | None) -> None:
         """Add an access from an address on. octets: how much of it; None where that is not known."""
@@ -456,11 +465,30 @@ class _Level:
             self._add(numbers, f"an index of {name}")
         at = interval(index, self._sizes, self._known)
         more = interval(length, self._sizes, self._known) if isinstance(length, Expr) else (length, length)
-        inside: Any = False
+        inside: Any = np.zeros(self._count, np.bool_)
         if at is not None and more is not None and more[1] is not None:
-            inside = np.greater_equal(at[0], 0) & np.less_equal(np.add(at[1], more[1]), size)
+            inside = np.greater_equal(at[0], 0) & np.less_equal(np.add(at[1], more[1]), size) | inside
+        if more is not None and more[1] is not None and not inside.all():
+            inside[~inside] = self._is_guarded(index, int(np.max(more[1])), size, np.flatnonzero(~inside))
         self._add(np.where(inside, 0, 1 + moved - moved.min()), f"whether an index of {name} is in bounds")
         return moved
+
+    def _is_guarded(self, index: Expr, length: int, size: int, which: Array) -> Array:
+        """In which of these blocks the conditions around an access keep it in bounds."""
+        place = self._algebra.poly(index)
+        if not self._is_exact(place):
+            return np.zeros(len(which), np.bool_)
+        blocks = {uid: np.asarray(self._environment[uid])[which] for uid in self._uids}
+        return stay_inside(self._algebra, blocks, self._known, (place, length, size), self._conditions)
+
+    def _compared(self, condition: Expr) -> Iterator[Comparison]:
+        """The comparisons of numbers that hold where a condition does."""
+        if condition.op == "and":
+            yield from chain.from_iterable(map(self._compared, condition.args))
+        elif condition.op in (*_COMPARED, "eq", "ne") and all(map(_is_number, condition.args)):
+            first, second = map(self._algebra.poly, condition.args)
+            if self._is_exact(first) and self._is_exact(second):
+                yield Comparison(condition.op, first, second)
 
     def _box(self, call: Expr) -> None:
         """Add a bulk copy of a tensor map's box: coordinates and sizes stand with the innermost dimension first."""
@@ -489,6 +517,11 @@ class _Level:
 
 def _bits(buffer: Buffer, sizes: Mapping[str, int]) -> int:
     return prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
+
+
+def _predicate(call: Expr) -> Expr | None:
+    """Return the condition without which cp.async reads nothing; None where there is none."""
+    return call.args[-1] if family_of(call) is cp_async.FAMILY and len(call.args) in (4, 6) else None
 
 
 def _octets(call: Expr, address: Expr) -> int:

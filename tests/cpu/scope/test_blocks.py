@@ -253,6 +253,18 @@ def test_an_access_is_as_wide_as_its_instruction() -> None:
     assert limit_of(COPY, _kernel(copy, _copy(_place())), {}, RAN[:1]) == told
 
 
+def test_a_guard_on_a_variable_that_is_bound_again_keeps_nothing_in_bounds() -> None:
+    i = _var("i", 20)
+    place = _op("add", _op("mul", BX, 40), i)
+    store = Store(AT, (place,), _int(1), line=3)
+    again = Seq((Bind(i, TX), If(_op("lt", place, 2048, "bool"), Seq((Bind(i, _op("add", TX, 0)), store)))))
+    beyond = Limit("blocks", "whether an index of AT is in bounds depends on the block", 3)
+    for body, expected in ((again, beyond), (Seq((Bind(i, TX), If(_op("lt", place, 2048, "bool"), store))), None)):
+        kernel = _kernel(body, _copy(_place()))
+        found = limit_of(kernel, kernel, {}, tuple((n, 0, 0) for n in (0, *range(51, 63))))
+        assert (found if found is not None and "bounds" in found.reason else None) == expected
+
+
 def _added(to: Expr, name: str = "atomic_add_elem_op") -> Evaluate:
     address = Expr("call", "handle", (_load(C, to),), "address_of")
     return Evaluate(Expr("call", "handle", (address, _load(A, _place())), name), line=3)
