@@ -324,6 +324,35 @@ def test_progress_names_the_test_that_runs(capsys: pytest.CaptureFixture[str], m
     assert "running test_slow.py sm_90: test 2 of 2 (test_second), 1 kernel so far\n" in said
 
 
+def test_a_kernel_may_be_called_with_none_for_a_tensor(capsys: pytest.CaptureFixture[str]) -> None:
+    script(
+        "optional.py",
+        """
+        import tilelang, torch
+        import tilelang.language as T
+
+        @tilelang.jit
+        def scale(n, biased):
+            @T.prim_func
+            def main(X: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+                with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+                    for i in T.Parallel(64):
+                        if biased:
+                            Y[bx * 64 + i] = X[bx * 64 + i] * 2.0 + B[bx * 64 + i]
+                        else:
+                            Y[bx * 64 + i] = X[bx * 64 + i] * 2.0
+            return main
+
+        x, y = torch.randn(128, device="cuda"), torch.empty(128, device="cuda")
+        scale(128, False)(x, None, y)
+        torch.testing.assert_close(y, 2 * x)
+        """,
+    )
+    code, report = check(capsys, "optional.py")
+    assert (code, cases(report)) == (0, {"optional.py::scale[n=128,biased=False]": ""})
+    assert report["notes"] == []
+
+
 def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:
     script(
         "tuned.py",
