@@ -57,7 +57,9 @@ def add_arguments(parser: Parser) -> None:
     add_execution_arguments(parser)
     add_lowering_arguments(parser)
     add_script_arguments(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
 
 

@@ -39,14 +39,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--with-inputs", action="store_true", help="with --save: keep their inputs in them")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
-    parser.add_argument("--strict", action="store_true", help="what is undecided is an error too, and a warning")
+    parser.add_argument("--strict", action="store_true", help="count undecided claims and warnings as errors")
     parser.add_argument("--select", default="", metavar="LIST", help="only these rules count, such as TLR,TLO001")
     parser.add_argument("--ignore", default="", metavar="LIST", help="these rules do not count")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     parser.add_argument(
         "--why",
         action=argparse.BooleanOptionalAction,
-        help="since which release a wrong kernel is, and by which pass (default: for one kernel, if that takes 10 s)",
+        help="find the release and the pass that broke a wrong kernel (default: for one kernel, if that takes 10 s)",
     )
     parser.add_argument("--repeat", type=count, default=1, metavar="N", help=REPEAT_HELP)
     parser.add_argument("--watch", action="store_true", help="check again what an edit touches, until Ctrl-C")

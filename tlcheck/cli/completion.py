@@ -11,7 +11,7 @@ from tlcheck.exits import CLEAN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh"), help="whose script is printed")
+    parser.add_argument("shell", choices=("bash", "zsh"), help="shell whose script is printed")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -45,10 +45,10 @@ def add_arguments(parser: Parser) -> None:
         "--blocks", type=_blocks, default=BLOCKS, metavar="N", help=f"blocks that run, or `all` (default: {BLOCKS})"
     )
     parser.add_argument("--all", action="store_true", help="every access site, not only the first ones")
-    parser.add_argument("--compile", action="store_true", help="what nvcc makes of it too; needs no GPU")
+    parser.add_argument("--compile", action="store_true", help="compile it with nvcc, too; needs no GPU")
     add_lowering_arguments(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the report (default: stdout)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="format of the report (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file of the report (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="CHECKPOINT",
         help="show the text there, or of all (default: lower-tile-op, or the first that differs)",
     )
-    parser.add_argument("--cost", action="store_true", help="what kernels cost too, counted by executing them")
+    parser.add_argument("--cost", action="store_true", help="count what kernels cost, too, by executing them")
     add_form_arguments(parser)
 
 

@@ -20,7 +20,9 @@ _STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="how to show it (default: text)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,8 +33,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help="try everything, not only up to what helps")
     add_lowering_arguments(parser, cluster=True)
     add_execution_arguments(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the report (default: stdout)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="format of the report (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file of the report (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:

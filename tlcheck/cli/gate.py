@@ -32,8 +32,8 @@ from tlcheck.verdicts.acceptance import project_acceptances
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
-    parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="what is in use (default: the project's)")
-    parser.add_argument("--to", dest="after", required=True, metavar="TOOLCHAIN", help="what it shall be upgraded to")
+    parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="toolchain in use (default: the project's)")
+    parser.add_argument("--to", dest="after", required=True, metavar="TOOLCHAIN", help="toolchain to upgrade to")
     parser.add_argument(
         "--fail",
         default=",".join(DEFAULT_FAILING),

@@ -28,7 +28,7 @@ from tlcheck.verdicts.results import read_snapshot
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
-    parser.add_argument("--buffer", default="", metavar="NAME", help="which (default: list what there is)")
+    parser.add_argument("--buffer", default="", metavar="NAME", help="buffer to draw (default: list them)")
     parser.add_argument(
         "-o",
         "--output",

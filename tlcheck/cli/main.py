@@ -134,7 +134,9 @@ def parser_of(name: str) -> Parser:
     parser = Parser(told=USAGES.get(name, Usage()), prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     _module(name).add_arguments(parser)
     if name not in _PLAIN:
-        parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+        parser.add_argument(
+            "--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)"
+        )
     return parser
 
 

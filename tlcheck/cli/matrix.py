@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
-    parser.add_argument("--show", choices=(_COST,), help="what each kernel costs with each toolchain, counted, too")
+    parser.add_argument("--show", choices=(_COST,), help="show what each kernel costs with each toolchain")
     parser.add_argument("--repeat", type=count, default=1, metavar="N", help=REPEAT_HELP)
     add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_execution_arguments(parser)

@@ -71,10 +71,14 @@ def add_lowering_arguments(
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="no progress, and of `check` only what is wrong")
     loudness.add_argument(
-        "-v", "--verbose", action="store_true", help="how many kernels were lowered; tracebacks of what was not"
+        "-v", "--verbose", action="store_true", help="say how many kernels were lowered; show tracebacks of errors"
     )
     parser.add_argument(
-        "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
+        "--pythonpath",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder of the kernels' imports; may be repeated",
     )
     if cluster:
         parser.add_argument(

@@ -32,14 +32,14 @@ _SECONDS = 1200.0
 
 def add_arguments(parser: Parser) -> None:
     add_reducing_arguments(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the kernel (default: stdout)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file of the kernel (default: stdout)")
 
 
 def add_reducing_arguments(parser: Parser) -> None:
     """Add what commands have in common that reduce a kernel."""
     parser.add_argument("case", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a script")
     parser.add_argument(
-        "--seconds", type=positive, default=_SECONDS, metavar="S", help="of wall-clock time for trials (default: 1200)"
+        "--seconds", type=positive, default=_SECONDS, metavar="S", help="wall-clock seconds for trials (default: 1200)"
     )
     add_lowering_arguments(parser, cluster=True)
     add_execution_arguments(parser)

@@ -18,7 +18,7 @@ from tlcheck.report.outputs import outputs
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--reduced", action="store_true", help="the kernel is small enough: take it as it is")
     add_reducing_arguments(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="of the issue (default: stdout)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file of the issue (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -56,7 +56,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--to", dest="new", metavar="TOOLCHAIN", help="see --from")
     parser.add_argument("--record", type=Path, metavar="DIR", help="keep the inputs and outputs of every case")
     parser.add_argument("--replay", type=Path, metavar="DIR", help="run on kept inputs, compare with kept outputs")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report as JSON there as well")
 
 

@@ -49,16 +49,16 @@ _DEPTH = 8
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help=CASE_HELP)
-    parser.add_argument(
-        "--element", metavar="'NAME[I, J]'", help="of an output (default: the first that is wrong as lowered)"
-    )
+    parser.add_argument("--element", metavar="'NAME[I, J]'", help="element of an output (default: the first wrong one)")
     parser.add_argument("--depth", type=count, default=_DEPTH, metavar="N", help=f"writes deep (default: {_DEPTH})")
     parser.add_argument(
         "--seed", type=int, metavar="S", help="inputs of this seed (default: the first that is wrong, or 0)"
     )
     parser.add_argument("--block", type=block, metavar="X,Y,Z", help="only this block")
     add_lowering_arguments(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
