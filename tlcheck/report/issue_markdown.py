@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from tlcheck import __version__
@@ -16,6 +16,7 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
 _COLUMNS, _OF_A_SIDE = 160, 4
+_ORDERING = "wait|sync|fence|arrive|commit"  # functions of CUDA
 _UNSURE = "or an earlier one: "  # of a pass
 _LEAST_CUDA = 5  # lines of a kernel that are worth showing
 _TITLES: Mapping[str, str] = {
@@ -117,7 +118,10 @@ def _releases(issue: Issue) -> str:
     """Return where it is wrong and right, as far as that was tried."""
     finding, release = issue.claim.finding, issue.reduced.result.run.release
     history = finding.history if finding is not None and finding.history is not None else FindingHistory(())
-    parts = [f"wrong in {_listed(sorted({release, *history.wrong_in}, key=Release.of))}"]
+    wrong = sorted({release, *history.wrong_in}, key=Release.of)
+    if len(wrong) > 1 and not (history.right_in or history.open_in):
+        return f"wrong in all {len(wrong)} that were tried, {wrong[0]} to {wrong[-1]}."
+    parts = [f"wrong in {_listed(wrong)}"]
     parts += [f"right in {_listed(history.right_in)}"] if history.right_in else []
     parts += [f"not decided in {_listed(history.open_in)}"] if history.open_in else []
     return "; ".join(parts) + "."
@@ -148,21 +152,34 @@ def _what_it_prints(issue: Issue) -> str:
 
 
 def _cuda(issue: Issue, room: int) -> Iterator[str]:
-    """Yield what differs, as many places as fit; long lines are cut."""
+    """Yield what differs: all of it, or as many places as fit that are about the finding; long lines are cut."""
+    if issue.cuda is None:
+        return
+    hunks = [_short(hunk) for hunk in issue.cuda.hunks]
+    is_whole = sum(len(hunk) + 1 for hunk in hunks) <= room
     shown: list[str] = []
-    hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
-    for hunk in hunks:
+    for hunk in hunks if is_whole else filter(_about(issue.claim.finding), hunks):
         if len(shown) + len(hunk) + 1 <= room:
             shown += ["@@", *hunk]
-    if issue.cuda is None or not shown:
+    if not shown:
         return
-    part = "" if len(shown) == sum(len(hunk) + 1 for hunk in hunks) else ", in part"
+    part = "" if is_whole else ", in part"
     release = issue.reduced.result.run.release
     yield f"**CUDA**: {release} (`-`) against {issue.cuda.what} (`+`), which is right{part}:"
     yield "```diff"
     yield from map(_cut, shown[1:])
     yield "```"
     yield ""
+
+
+def _about(finding: Finding | None) -> Callable[[Sequence[str]], bool]:
+    """Return whether lines that differ name a buffer of the finding, or what would order two accesses."""
+    origin = finding.origin if finding is not None else None
+    names = "|".join(map(re.escape, origin.buffers)) if origin is not None else ""
+    words = [rf"\b({names})\b"] if names else []
+    words += [_ORDERING] if origin is not None and origin.kind == "unordered" else []
+    about = re.compile("|".join(words) or "$^")
+    return lambda hunk: any(about.search(line) for line in hunk if line[0] in "-+")
 
 
 def _generated(issue: Issue, room: int) -> Iterator[str]:

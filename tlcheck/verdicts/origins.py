@@ -14,6 +14,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import FindingOrigin
 from tlcheck.verdicts.excerpts import line_of
+from tlcheck.verdicts.words import plural
 
 MERGE = "tl.MergeSharedMemoryAllocations"
 AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"  # a pass config of that pass
@@ -134,7 +135,8 @@ class _Words:
         found = self._found
         stored = "" if found.other is None else self._at(found.other, writes=True)
         if found.writes:
-            more = f", nor are {found.count - 1} other elements" if found.count > 1 else ""
+            others = found.count - 1
+            more = f", nor {'is' if others == 1 else 'are'} {plural(others, 'other element')}" if others > 0 else ""
             at = self._at(found.access, writes=True)
             yield f"{self._element(found.access)} is never stored, which the source does{at}{more}"
         elif found.value.startswith("poison"):

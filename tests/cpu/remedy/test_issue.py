@@ -82,9 +82,14 @@ def test_a_maintainer_finds_what_they_need() -> None:
     assert "TIR line" not in text
     about = issue()
     assert about.claim.finding is not None
-    history = FindingHistory((), ("0.1.10", "0.1.9", "0.1.11", "0.1.12"))
+    history = FindingHistory(("0.1.14",), ("0.1.10", "0.1.9", "0.1.11", "0.1.12"))
     claim = replace(about.claim, finding=replace(about.claim.finding, history=history))
-    assert "**Releases**: wrong in 0.1.9 to 0.1.13." in markdown(replace(about, claim=claim))
+    assert "**Releases**: wrong in 0.1.9 to 0.1.13; right in 0.1.14." in markdown(replace(about, claim=claim))
+    history = FindingHistory((), ("0.1.6.post2", "0.1.9"))
+    claim = replace(about.claim, finding=replace(about.claim.finding, history=history))
+    assert "**Releases**: wrong in all 3 that were tried, 0.1.6.post2 to 0.1.13." in markdown(
+        replace(about, claim=claim)
+    )
 
 
 def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
@@ -132,10 +137,12 @@ def test_a_configuration_of_the_kernel_that_is_flipped_is_told() -> None:
 
 
 def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
-    many = tuple((f"-{n}", *(f"+{n}.{m}" for m in range(30))) for n in range(40))
+    about = [(f"-O[{n}]", *(f"+{n}.{m}" for m in range(30))) for n in range(40)]
+    many = (("-if (x)",), *about)
     text = markdown(issue(many))
     assert len(text.splitlines()) <= LONGEST
     assert "+0.0" in text
+    assert "-if (x)" not in text, "what is not about the finding says nothing where it is not all there is"
     assert ", in part:" in text
     assert "in part" not in markdown(issue())
 
