@@ -720,6 +720,19 @@ def converted_sums():
     return main
 
 
+@tilelang.jit
+def two_sources():
+    """The first half takes its numbers from A, the second from B: nothing is added."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32"), C: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            for j in T.Parallel(128):
+                T.atomic_add(C[j], T.if_then_else(j < 64, A[j], B[127 - j]))
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -763,3 +776,4 @@ parted = Case(kept_over_a_pipeline, {}, ("sm_90",))
 begun = Case(begun_by_thread)
 reinterpreted = Case(vectors_of_integers, {}, ("sm_90",))
 converted = Case(converted_sums)
+either = Case(two_sources)
