@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.cpu.mutations.tools import binary, called, integer, rewrite, with_argument, with_statement
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Seq, Snapshot, Stmt
@@ -233,3 +234,15 @@ def test_of_clusters_with_loops_that_end_when_they_end_the_first_and_the_last_ru
     worlds = BothLevels(fixture("taken"), Request()).worlds
     assert [(world.seed, world.block[0]) for world in worlds] == [(0, 0), (0, 1), (1, 14), (1, 15)]
     assert len(BothLevels(fixture("two_blocks"), Request()).worlds) == 2 * 2
+
+
+def test_a_product_of_two_blocks_of_integers_is_exact() -> None:
+    text = (FOLDER / "clusters" / "two_blocks-0.1.15.snapshot.json").read_text(encoding="utf-8")
+    snapshot = codec.loads(text.replace('"bfloat16"', '"int8"').replace('"float32"', '"int32"'))
+    names = {buffer.name: str(buffer.data.value) for buffer in snapshot.checkpoints["source"].buffers}
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (256, 192), np.int8), rng.integers(-128, 128, (192, 128), np.int8)
+    given = {0: {names["A"]: a, names["B"]: b, names["C"]: np.zeros((256, 128), np.int32)}}
+    levels = BothLevels(snapshot, Request(blocks=ALL, seeds=(0,), given=given, plain=True))
+    found = levels.source_run[0].left[names["C"]].outcome(0).values
+    assert np.array_equal(found.reshape(256, 128), a.astype(np.int64) @ b)

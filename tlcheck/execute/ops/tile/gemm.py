@@ -46,7 +46,7 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
     clear, later, observers = program.code(e.args[9]), _is_left_to_the_author(e), program.observers
     done, in_tensor_memory = _completed_by(e, program), c.buffer.scope == "shared.tmem"
     if in_pairs:
-        if not in_tensor_memory or not c.kind.is_float:
+        if not in_tensor_memory:
             raise NotModelled(f"gemm of two blocks into {c.kind.name} of {c.buffer.scope}")
         return of_pairs((a, b, c), (across_a, across_b), clear, done, program)
 

@@ -74,8 +74,10 @@ def of_pairs(
             found = np.matmul(left.matrix(across[0]).astype(np.float64), right)
             if not cleared.all():
                 found = found + np.where(cleared, 0, total.matrix().astype(np.float64))
-            settle = program.state.summed(total.tile.kind, right.shape[1])
-            total.write(np.asarray(found if settle is None else settle(found)).astype(total.tile.kind.array))
+            kind = total.tile.kind
+            found = found if kind.is_float else found.astype(np.int64)  # exact so far; it wraps as the sums do
+            settle = program.state.summed(kind, right.shape[1])
+            total.write(np.asarray(found if settle is None else settle(found)).astype(kind.array))
         observers.tensor_product(begins=False)
         if done is not None:
             complete_in_both(done, frame, program)
