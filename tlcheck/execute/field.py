@@ -25,7 +25,8 @@ Array = npt.NDArray[Any]
 PRIME = 67_108_859  # the largest below 2^26: products are exact in float64
 _DIGIT = 1 << 13  # numbers have two: sums of products of one with a number are exact
 _MOST_TERMS = 1 << 13  # of such a sum
-_MOST_MEMBERS = 1 << 24  # of sets that are kept
+_MOST_MEMBERS = 1 << 23  # of sets that are kept, before older ones are dropped
+_MOST_WORK = 1 << 26  # members that are looked at: some seconds
 _GONE = -1  # in the place of a member
 
 
@@ -121,8 +122,7 @@ class Field:
     """
 
     blocks: int
-    sets: dict[str, dict[int, Array]] = field(default_factory=dict)
-    members: int = 0
+    sets: dict[str, _Known] = field(default_factory=dict)
 
     # ---- functions
 
@@ -180,36 +180,13 @@ class Field:
         return np.concatenate([np.where(bad, np.nan, half) for half in made], axis=-2)
 
     def _united(self, name: str, keys: Array) -> _Sets:
-        """The unions of sets, one in each column."""
-        sets = self.sets.setdefault(name, {})
-        rows = np.concatenate([_members(sets, line) for line in keys], axis=1)
-        rows.sort(axis=1)
-        again = np.zeros(rows.shape, np.bool_)
-        again[:, 1:] = rows[:, 1:] == rows[:, :-1]
-        if (again & (rows != _GONE)).any():
-            rows = np.sort(np.where(again, _GONE, rows), axis=1)
-        idle = (rows == 0) & _has_opposites(rows)
-        if idle.any():
-            rows = np.sort(np.where(idle, _GONE, rows), axis=1)
-        there = rows != _GONE
-        count = there.sum(axis=1)
-        rows, there = (
-            rows[:, rows.shape[1] - max(1, int(count.max())) :],
-            there[:, there.shape[1] - max(1, int(count.max())) :],
-        )
-        salt = np.uint64(words_of(name))
-        with np.errstate(over="ignore"):
-            words = mixed(
-                np.where(there, mixed(rows.astype(np.uint64) ^ salt), np.uint64(0)).sum(axis=1, dtype=np.uint64)
-            )
-        halves = drawn(words ^ np.uint64(1)), drawn(words ^ np.uint64(2))
-        ids = np.where(count == 1, rows[:, -1], halves[0].astype(np.int64) << 26 | halves[1].astype(np.int64))
-        self.members += rows.size
-        if self.members > _MOST_MEMBERS:
-            raise NotModelled(f"a {name} of too many numbers")
-        for n in np.flatnonzero(count > 1).tolist():
-            sets[int(ids[n])] = rows[n]
-        return _Sets(ids, halves, count == 1, count == 0)
+        """The unions of sets, one in each column; of equal columns one is looked at."""
+        known = self.sets.setdefault(name, _Known())
+        if len(keys) > 2 or not known.sets:
+            return _union(name, keys, known)
+        pairs = np.ascontiguousarray(keys.T).view([(f"f{n}", np.int64) for n in range(len(keys))]).reshape(-1)
+        _, first, each = np.unique(pairs, return_index=True, return_inverse=True)
+        return _union(name, keys[:, first], known).at(each.reshape(-1))
 
 
 @dataclass(frozen=True)
@@ -220,6 +197,74 @@ class _Sets:
     halves: tuple[Array, Array]
     single: Array
     empty: Array
+
+    def at(self, which: Array) -> _Sets:
+        """Return some of them, or one several times."""
+        first, second = self.halves
+        return _Sets(self.ids[which], (first[which], second[which]), self.single[which], self.empty[which])
+
+
+@dataclass(eq=False)
+class _Known:
+    """Sets by their number. former: older ones, dropped when there are too many members; such a number is alone then.
+
+    work: members that were looked at.
+    """
+
+    sets: dict[int, Array] = field(default_factory=dict)
+    former: dict[int, Array] = field(default_factory=dict)
+    members: int = 0
+    work: int = 0
+
+    def look(self, members: int) -> None:
+        """Count members that are looked at. Raises NotModelled for too many."""
+        self.work += members
+        if self.work > _MOST_WORK:
+            raise NotModelled("a maximum of too many numbers")
+
+    def get(self, key: int) -> Array | None:
+        """Return the members of a set, which is kept longer then; None for a number that is no set."""
+        found = self.sets.get(key)
+        if found is None and (found := self.former.get(key)) is not None:
+            self.keep(key, found)
+        return found
+
+    def keep(self, key: int, members: Array) -> None:
+        """Keep a set."""
+        if key in self.sets:
+            return
+        if self.members > _MOST_MEMBERS:
+            self.former, self.sets, self.members = self.sets, {}, 0
+        self.sets[key] = members
+        self.members += len(members)
+
+
+def _union(name: str, keys: Array, known: _Known) -> _Sets:
+    """Return the unions of sets, one in each column."""
+    rows = np.concatenate([_members(known, line) for line in keys], axis=1)
+    known.look(rows.size)
+    rows.sort(axis=1, kind="stable")  # what is merged is in order
+    again = np.zeros(rows.shape, np.bool_)
+    again[:, 1:] = rows[:, 1:] == rows[:, :-1]
+    if (again & (rows != _GONE)).any():
+        rows = np.sort(np.where(again, _GONE, rows), axis=1)
+    idle = (rows == 0) & _has_opposites(rows)
+    if idle.any():
+        rows = np.sort(np.where(idle, _GONE, rows), axis=1)
+    there = rows != _GONE
+    count = there.sum(axis=1)
+    rows, there = (
+        rows[:, rows.shape[1] - max(1, int(count.max())) :],
+        there[:, there.shape[1] - max(1, int(count.max())) :],
+    )
+    salt = np.uint64(words_of(name))
+    with np.errstate(over="ignore"):
+        words = mixed(np.where(there, mixed(rows.astype(np.uint64) ^ salt), np.uint64(0)).sum(axis=1, dtype=np.uint64))
+    halves = drawn(words ^ np.uint64(1)), drawn(words ^ np.uint64(2))
+    ids = np.where(count == 1, rows[:, -1], halves[0].astype(np.int64) << 26 | halves[1].astype(np.int64))
+    for n in np.flatnonzero(count > 1).tolist():
+        known.keep(int(ids[n]), rows[n])
+    return _Sets(ids, halves, count == 1, count == 0)
 
 
 def whole(integers: Array) -> Array:
@@ -242,9 +287,9 @@ def _has_opposites(rows: Array) -> Array:
     return found
 
 
-def _members(sets: dict[int, Array], keys: Array) -> Array:
+def _members(known: _Known, keys: Array) -> Array:
     """Return what the sets with these numbers have, (sets, members); a number that is no set is alone."""
-    found = [sets.get(key) for key in keys.tolist()] if sets else []
+    found = [known.get(key) for key in keys.tolist()] if known.sets else []
     width = max((len(each) for each in found if each is not None), default=1)
     if width == 1:
         return np.array(keys[:, None])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.field import PRIME, Array, Field, constant, inverse, product, reduced, scaled, times
+from tlcheck.execute.reasons import NotModelled
 
 BLOCKS, LANES = 2, 4
 NUMBERS = np.random.default_rng(0)
@@ -116,3 +117,23 @@ def test_nothing_is_known_of_a_maximum_with_a_nan() -> None:
     a, b = _numbers(), _numbers()
     b[0, 1] = np.nan
     assert np.argwhere(np.isnan(Field(BLOCKS).extremum("max", (a, b)))).tolist() == [[0, 1], [BLOCKS, 1]]
+
+
+def test_older_sets_are_dropped_and_then_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A maximum of which nobody knows any more what it is of differs from the one it is."""
+    monkeypatch.setattr("tlcheck.execute.field._MOST_MEMBERS", 16)
+    field, (a, b, c, d) = Field(BLOCKS), (_numbers() for _ in range(4))
+    first = field.extremum("max", (a, b))
+    whole = Field(BLOCKS).extremum("max", (a, b, c))
+    assert (field.extremum("max", (first, c)) == whole).all()
+    for _ in range(4):
+        field.extremum("max", (d, _numbers()))
+    assert (field.extremum("max", (first, c)) != whole).all()
+
+
+def test_too_many_members_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tlcheck.execute.field._MOST_WORK", 40)
+    field, terms = Field(BLOCKS), [_numbers() for _ in range(4)]
+    field.extremum("max", terms)
+    with pytest.raises(NotModelled, match="a maximum of too many numbers"):
+        field.extremum("max", terms)
