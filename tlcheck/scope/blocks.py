@@ -178,6 +178,9 @@ class _Level:
         self._descriptors = {var.uid: call for var, call in function.descriptors}
         self._tensors = {b.data.uid: b for b in function.buffers}
         self._known: Intervals = {}
+        shapes = [e for b in function.buffers for e in (*b.shape, *b.strides)]
+        named = [e for e in postorder([*function.params, *shapes]) if e.op == "var" and str(e.value) in sizes]
+        self._given: Intervals = {e.uid: (sizes[str(e.value)],) * 2 for e in named}
         self._line = 0
         self._uids: set[int] = set()  # variables of the block
         self._depending: set[int] = set()  # those and the ones that are bound to what depends on them
@@ -479,7 +482,9 @@ class _Level:
         if not self._is_exact(place):
             return np.zeros(len(which), np.bool_)
         blocks = {uid: np.asarray(self._environment[uid])[which] for uid in self._uids}
-        return stay_inside(self._algebra, blocks, self._known, (place, length, size), self._conditions)
+        return stay_inside(
+            self._algebra, blocks, {**self._given, **self._known}, (place, length, size), self._conditions
+        )
 
     def _compared(self, condition: Expr) -> Iterator[Comparison]:
         """The comparisons of numbers that hold where a condition does."""

@@ -265,6 +265,23 @@ def test_a_guard_on_a_variable_that_is_bound_again_keeps_nothing_in_bounds() -> 
         assert (found if found is not None and "bounds" in found.reason else None) == expected
 
 
+def test_a_size_that_is_known_guards_as_a_number() -> None:
+    n = _var("n", 30)
+    dynamic = Buffer("D", "int32", (n,), "global", _var("D", 31, "handle"))
+    place = _op("add", _op("mul", BX, 40), TX)
+    half = _op("add", _op("mul", BX, 20), _op("floordiv", TX, 2))
+    for end, expected in (
+        (_op("floordiv", n, 2), None),
+        (n, "whether an index of D is in bounds depends on the block"),
+    ):
+        body = If(_op("lt", half, end, "bool"), Store(dynamic, (place,), _int(1), line=3))
+        kernel = _kernel(body, _copy(_place()), buffers=(A, C, dynamic))
+        found = limit_of(kernel, kernel, {"n": 2048}, tuple((at, 0, 0) for at in (0, *range(51, 63))))
+        assert (found if found is not None and "bounds" in found.reason else None) == (
+            None if expected is None else Limit("blocks", expected, 3)
+        )
+
+
 def _added(to: Expr, name: str = "atomic_add_elem_op") -> Evaluate:
     address = Expr("call", "handle", (_load(C, to),), "address_of")
     return Evaluate(Expr("call", "handle", (address, _load(A, _place())), name), line=3)
