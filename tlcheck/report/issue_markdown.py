@@ -119,7 +119,7 @@ def _releases(issue: Issue) -> str:
     finding, release = issue.claim.finding, issue.reduced.result.run.release
     history = finding.history if finding is not None and finding.history is not None else FindingHistory(())
     wrong = sorted({release, *history.wrong_in}, key=Release.of)
-    if len(wrong) > 1 and not (history.right_in or history.open_in):
+    if len(wrong) > 2 and not (history.right_in or history.open_in):
         return f"wrong in all {len(wrong)} that were tried, {wrong[0]} to {wrong[-1]}."
     parts = [f"wrong in {_listed(wrong)}"]
     parts += [f"right in {_listed(history.right_in)}"] if history.right_in else []
