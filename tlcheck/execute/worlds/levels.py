@@ -57,6 +57,7 @@ _MOST_BLOCKS = 1 << 16
 _MOST_IN_ORDER = 64  # blocks that all run where atomics may order or count them
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
+_PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 
 
@@ -249,6 +250,8 @@ class BothLevels:
         each = fit // len(seeds) // size * size
         worlds = [World(seed, block) for seed in seeds for block in self._blocks[:each]]
         most = self.request.budget.work
+        if most is not None and size > 1:
+            most //= _PLAINLY
         endless = size > 1 and is_open(kernels(self.lowered)[-1])  # persistent clusters, each with many tiles
         if most is None or not self._is_chosen or (not endless and self._work(worlds) <= most):
             return worlds

@@ -13,6 +13,7 @@ from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import ALL, Request
+from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Seq, Snapshot, Stmt
@@ -246,3 +247,12 @@ def test_a_product_of_two_blocks_of_integers_is_exact() -> None:
     levels = BothLevels(snapshot, Request(blocks=ALL, seeds=(0,), given=given, plain=True))
     found = levels.source_run[0].left[names["C"]].outcome(0).values
     assert np.array_equal(found.reshape(256, 128), a.astype(np.int64) @ b)
+
+
+@pytest.mark.parametrize(("less", "worlds"), [(0, 4), (1, 2)])
+def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
+    """A statement of a cluster, which runs plainly, counts four times."""
+    snapshot = fixture("two_blocks")
+    every = BothLevels(snapshot, Request())
+    budget = Budget(work=4 * every._work(every.worlds) - less)
+    assert len(BothLevels(snapshot, Request(budget=budget)).worlds) == worlds
