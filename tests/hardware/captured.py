@@ -113,7 +113,7 @@ class Execution:
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes", reasons.SIZES)
         self.sizes = sizes
-        self.scalars = inputs.scalars(snapshot, self.source, sizes, SEEDS[0])
+        self.scalars = inputs.scalars(self.source, sizes, SEEDS[0])
         self.blocks = self._chosen()
         self.invocation = self._run()
 
@@ -152,7 +152,7 @@ class Execution:
             raise Stopped("more memory than allowed", reasons.BYTES)
         if name in [str(b.data.value) for b in roles(self.source).unread]:
             return Tensor(kind, size, lambda seed, numbers: None)
-        return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))
+        return Tensor(kind, size, inputs.contents(name, kind, draw))
 
     def before(self, name: str, seed: int) -> Octets:
         """The bytes of a tensor before the kernel runs: where it is touched, and what is not poison there."""

@@ -58,7 +58,7 @@ class Entry:
         request = with_inputs_of(REQUEST, snapshot)
         self.seed = request.seeds[0]
         given = request.given or {}
-        arguments = Arguments(snapshot, self.source, given, request.poisoned, USUAL, request.drawn)
+        arguments = Arguments(self.source, given, request.poisoned, USUAL, request.drawn)
         draw = arguments.draws[0]
         if any(not kind_of(buffer.dtype).is_float for buffer in self.source.buffers) and not given:
             draw = levels_of(snapshot, replace(request, blocks=1)).source_run[1]  # one that keeps indices in bounds

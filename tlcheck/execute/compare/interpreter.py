@@ -43,7 +43,6 @@ class _Interpreter:
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         self._function, self._request = snapshot.checkpoints[SOURCE], request
         self._arguments = Arguments(
-            snapshot,
             self._function,
             request.given or {},
             request.poisoned,

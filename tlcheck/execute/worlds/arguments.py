@@ -21,7 +21,7 @@ from tlcheck.execute.worlds.offsets import indices, lengths, offsets
 from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+from tlcheck.snapshot.ir import Buffer, Function
 
 _DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
 _UNIT = Draw(8, gaps=False, unit=True)  # tried last, of a kernel that reads floats
@@ -35,7 +35,6 @@ class Arguments:
 
     def __init__(
         self,
-        snapshot: Snapshot,
         function: Function,
         own: Mapping[int, Mapping[str, Array]],
         poisoned: frozenset[str],
@@ -46,7 +45,7 @@ class Arguments:
 
         Raises Stopped where no sizes fit.
         """
-        self._snapshot, self._function, self._own, self._drawn = snapshot, function, own, drawn or {}
+        self._function, self._own, self._drawn = function, own, drawn or {}
         self._first: Mapping[str, Array] = next(iter(own.values()), {})
         sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
         if sizes is None:
@@ -75,7 +74,7 @@ class Arguments:
 
     def numbers(self, seed: int) -> dict[str, int | float]:
         """The sizes, and every parameter that is a number."""
-        values = inputs.scalars(self._snapshot, self._function, self.sizes, seed)
+        values = inputs.scalars(self._function, self.sizes, seed)
         return values | {name: array.item() for name, array in self._first.items() if name in values}
 
     def _nothing(self, buffer: Buffer) -> Tensor:
@@ -101,7 +100,7 @@ class Arguments:
     def _residues(self, name: str, kind: Kind, draw: Draw) -> Contents:
         """Floats as elements of a field; integers are not read."""
         if kind.is_float:
-            return inputs.contents(self._snapshot, name, kind, draw)
+            return inputs.contents(name, kind, draw)
         return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
 
     def _contents(self, name: str, kind: Kind, size: int, draw: Draw) -> Contents:
@@ -111,7 +110,7 @@ class Arguments:
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
-            return inputs.rising(self._snapshot, name, kind, size, last, draw.gaps)
+            return inputs.rising(name, kind, size, last, draw.gaps)
         if name in self._scales:
-            return inputs.scales(self._snapshot, name, self._scales[name])
-        return inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))
+            return inputs.scales(name, self._scales[name])
+        return inputs.contents(name, kind, draw, self._lengths.get(name, frozenset()))

@@ -22,7 +22,7 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
 from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
+from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function
 from tlcheck.snapshot.walk import postorder, statements
 
 _SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
@@ -225,13 +225,13 @@ def _is_of(e: Expr, names: list[str]) -> bool:
     return all(x.op == "var" and str(x.value) in names for x in leaves)
 
 
-def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], seed: int) -> dict[str, int | float]:
+def scalars(function: Function, values: Mapping[str, int], seed: int) -> dict[str, int | float]:
     """The sizes, and a number for each floating parameter."""
     found: dict[str, int | float] = dict(values)
     for p in function.params:
         if p.dtype.startswith(("float", "bfloat")):
             kind = kind_of(p.dtype)
-            key = _key(snapshot, str(p.value), seed)
+            key = _key(str(p.value), seed)
             found[str(p.value)] = float(_drawn(kind, seed, key, np.zeros(1, np.int64), 1)[0])
     return found
 
@@ -271,13 +271,13 @@ def span(buffer: Buffer, values: Mapping[str, int]) -> int:
     return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
 
 
-def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset()) -> Contents:
+def contents(name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset()) -> Contents:
     """Random elements: small integers for seed 0, numbers between -1 and 1 for the others.
 
     lengths: elements that are lengths of loops, see `Draw.gaps`.
     """
 
-    key = cache(partial(_key, snapshot, name))
+    key = cache(partial(_key, name))
     if draw.residues and kind.is_float:
         return lambda seed, numbers: drawn(numbers.astype(np.uint64) ^ mixed(np.uint64(key(seed))))
 
@@ -317,14 +317,14 @@ def _kept(key: int, numbers: Array) -> Array:
     return np.asarray(numbers % 4 == _words(key ^ 1, numbers // 4) >> np.uint64(62))
 
 
-def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
+def rising(name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
     """Offsets of `size - 1` parts that are about as long, from 0 to `last`. gaps: see `Draw`."""
 
     def elements(seed: int, numbers: Array) -> Array | None:
         if gaps and not seed:
             numbers = np.minimum((numbers + 1) // 2 * 2, size - 1)
         part = last / max(1, size - 1)
-        words = _words(_key(snapshot, name, seed), numbers)
+        words = _words(_key(name, seed), numbers)
         apart = (words >> np.uint64(12)).astype(np.float64) * 2.0**-53
         found = np.minimum(np.floor((numbers + apart) * part), last)
         return np.where(numbers == 0, 0, np.where(numbers == size - 1, last, found)).astype(kind.array)
@@ -332,12 +332,12 @@ def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps
     return elements
 
 
-def scales(snapshot: Snapshot, name: str, of: str) -> Contents:
+def scales(name: str, of: str) -> Contents:
     """Words of four scale factors of a type, each near 1."""
     least, count = _FACTORS[of]
 
     def elements(seed: int, numbers: Array) -> Array | None:
-        words = _words(_key(snapshot, name, seed), numbers)
+        words = _words(_key(name, seed), numbers)
         octets = [
             (words >> np.uint64(16 * i) & np.uint64(0xFFFF)) % np.uint64(count) + np.uint64(least) for i in range(4)
         ]
@@ -359,8 +359,9 @@ def given(arrays: Mapping[int, Array], kind: Kind, otherwise: Contents | None = 
     return elements
 
 
-def _key(snapshot: Snapshot, name: str, seed: int) -> int:
-    text = repr((snapshot.case, sorted(snapshot.args.items()), name, seed))
+def _key(name: str, seed: int) -> int:
+    """The start of a parameter's numbers: what the case is called, or its file, changes nothing."""
+    text = repr((name, seed))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 

@@ -113,9 +113,7 @@ class BothLevels:
             what = f"{early[0]} is __restrict__: nvcc may read before a barrier what another thread stores{where}"
             raise NotModelled(what, reasons.CUDA)
         self.tiled = is_tiled(self.lowered, self.checkpoint)
-        self._arguments = Arguments(
-            snapshot, self.source, request.given or {}, request.poisoned, self._course, request.drawn
-        )
+        self._arguments = Arguments(self.source, request.given or {}, request.poisoned, self._course, request.drawn)
         self.sizes = self._arguments.sizes
         self.roles = roles(self.source)
         self.outputs = pointers(self.roles.outputs)
@@ -302,7 +300,7 @@ class BothLevels:
         alike = replace(self._options(self.source, True), until=0.0, release=UNKNOWN)
         drawn = sorted((seed, sorted(names)) for seed, names in self.request.drawn.items())
         asked = self._course, self.request.seeds, drawn, sorted(self.request.poisoned), batches, needed, alike
-        called = self.snapshot.case, sorted(self.snapshot.args.items()), sorted(self.sizes.items())
+        called = sorted(self.sizes.items())
         key = runs.key(self.source, self.request.given, asked, called)
         found = runs.find(key, release)
         if found is None:

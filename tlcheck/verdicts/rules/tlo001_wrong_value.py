@@ -27,12 +27,13 @@ $ tlcheck check tests/fixtures/wrong/sums-0.1.9.snapshot.json
 tests/wrong_code/kernels.py:86: TLO001 wrong-value: O is wrong   [TileLang 0.1.9, sm_80]
      86 | @tilelang.jit   the kernel begins here; the line is not known
    O[0] is read (thread 0, TIR line 7) before the store, which comes first in the source
-   O[0] is 2.0, should be 0.0 (random inputs of seed 0; 58 elements differ)
-   added once instead of twice: 2.0 by block (0, 0, 0), thread 0 (TIR line 7 at vectorize-loop)
-   missing: -3.0 by block (0, 0, 0), k = 2 (TIR line 8 at source)
-   missing 4 times: -1.0 by block (0, 0, 0), k = 1 (TIR line 8 at source), and again by k = 3 (TIR
-   line 8 at source), and again by k = 5 (TIR line 8 at source), and 1 more
-   missing: 3.0 by block (0, 0, 0), k = 0 (TIR line 8 at source)
+   O[0] is -2.0, should be 4.0 (random inputs of seed 0; 61 elements differ)
+   missing twice: -1.0 by block (0, 0, 0), k = 1 (TIR line 8 at source), and again by k = 2 (TIR
+   line 8 at source)
+   missing: 1.0 by block (0, 0, 0), k = 5 (TIR line 8 at source)
+   missing twice: 2.0 by block (0, 0, 0), k = 3 (TIR line 8 at source), and again by k = 6 (TIR
+   line 8 at source)
+   missing: 3.0 by block (0, 0, 0), k = 4 (TIR line 8 at source)
    kernel: tests/wrong_code/kernels.py::sums
    blame: TileLang 0.1.9
    help: `tlcheck explain TLO001`

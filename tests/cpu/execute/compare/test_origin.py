@@ -39,7 +39,7 @@ def test_a_buffer_is_overwritten_through_the_name_of_another() -> None:
     assert found.other is not None
     assert (found.kind, found.access.buffer, found.other.buffer) == ("overwritten", "a", "w")
     assert origin_in_words(snapshot, found).words == (
-        "a[0, 2] is read (TIR line 25) with the value that w[0, 2] stored (TIR line 12): "
+        "a[0, 0] is read (TIR line 25) with the value that w[0, 0] stored (TIR line 12): "
         "both lie at bytes 0 to 8,191 of the shared memory since tl.MergeSharedMemoryAllocations"
     )
 
@@ -98,7 +98,7 @@ def test_the_first_access_that_differs_is_named_with_its_lines(
     [
         ("skipped-0.1.15", "its store stands in `if 0 < bx` (TIR line 21)"),
         ("nested-0.1.15", "in step 1 of the loop `_`; the source stores it once, before that loop"),
-        ("neighbour-0.1.12", "a[1] is read at line 193 (thread 1, TIR line 8) where the source reads a[2]"),
+        ("neighbour-0.1.12", "a[0] is read at line 193 (thread 0, TIR line 8) where the source reads a[1]"),
     ],
 )
 def test_what_differs_is_said(name: str, words: str) -> None:

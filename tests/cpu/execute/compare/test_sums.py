@@ -74,13 +74,13 @@ def test_a_store_that_adds_to_its_element_is_an_addition_and_the_witness_tells_i
     (found,) = [c.finding.witness for c in claims if c.kind == "output" and c.finding is not None]
     assert isinstance(found, Element)
     assert [(term.value, term.intended, term.made) for term in found.terms] == [
-        ("2.0", 2, 1),
-        ("-3.0", 1, 0),
-        ("-1.0", 4, 0),
+        ("-1.0", 2, 0),
+        ("1.0", 1, 0),
+        ("2.0", 2, 0),
         ("3.0", 1, 0),
     ]
-    assert (found.expected, found.got) == ("0.0", "2.0")
-    assert found.terms[0].words.startswith("added once instead of twice: 2.0 by block (0, 0, 0), thread 0")
+    assert (found.expected, found.got) == ("4.0", "-2.0")
+    assert found.terms[0].words.startswith("missing twice: -1.0 by block (0, 0, 0), k = 1")
     assert "last is" not in found.words("O")
 
 

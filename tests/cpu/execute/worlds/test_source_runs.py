@@ -97,12 +97,11 @@ def given(value: float) -> Mapping[int, Mapping[str, np.ndarray]]:
     [
         lambda snapshot, request: (rounded("floor", factor=2.0), request),
         lambda snapshot, request: (rounded("ceil"), request),
-        lambda snapshot, request: (replace(snapshot, args={"n": "1"}), request),
         lambda snapshot, request: (replace(snapshot, target="sm_80"), request),
         lambda snapshot, request: (snapshot, replace(request, seeds=(3,))),
         lambda snapshot, request: (snapshot, replace(request, given=given(0.5), seeds=(0,))),
     ],
-    ids=["another number", "another function", "another argument", "another target", "another seed", "given inputs"],
+    ids=["another number", "another function", "another target", "another seed", "given inputs"],
 )
 def test_another_source_or_input_is_another_run(
     other: Callable[[Snapshot, Request], tuple[Snapshot, Request]], runs: Count
