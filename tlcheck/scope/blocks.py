@@ -177,6 +177,7 @@ class _Level:
         self._threads = threads_of(function)
         self._descriptors = {var.uid: call for var, call in function.descriptors}
         self._tensors = {b.data.uid: b for b in function.buffers}
+        self._names = {str(b.data.value) for b in function.buffers}
         self._known: Intervals = {}
         shapes = [e for b in function.buffers for e in (*b.shape, *b.strides)]
         named = [e for e in postorder([*function.params, *shapes]) if e.op == "var" and str(e.value) in sizes]
@@ -240,7 +241,8 @@ class _Level:
 
     def _let(self, var: Expr, value: Expr) -> None:
         if var.dtype == "handle":
-            if self._depends(value) or any(e.buffer or e.value in self._bits for e in postorder([value])):
+            named = [e for e in postorder([value]) if e.buffer or e.uid in self._tensors or e.value in self._bits]
+            if named or self._depends(value):
                 raise NotModelled(f"the pointer {var.value}")
             return
         if value.value == "launch_thread_idx" and value.args:
@@ -436,6 +438,8 @@ class _Level:
             return
         if len(lengths) != len(buffer.shape) or len(indices) != len(buffer.shape):
             raise NotModelled(f"an access to {buffer.name}")
+        if str(buffer.data.value) not in self._names:
+            raise NotModelled(f"the pointer {buffer.data.value}")
         bits = dtype_of(buffer.dtype).bits
         shape = [whole // bits] if flat and whole is not None else [self._size(e) for e in buffer.shape]
         steps = [self._size(e) for e in buffer.strides] or [prod(shape[n + 1 :]) for n in range(len(shape))]
@@ -507,6 +511,8 @@ class _Level:
         if any(each != 1 for each in fields[3 * rank :]):
             raise NotModelled(f"the tensor map of {call.value}")
         before = 3 if call.value == "tma_load" else 2
+        if map_.args[2].uid not in self._tensors:
+            raise NotModelled(f"the tensor map of {call.value}")
         name = str(map_.args[2].value)
         moved = np.zeros(self._count, np.int64)
         for n, e in enumerate(call.args[before : before + rank]):

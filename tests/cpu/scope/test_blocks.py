@@ -321,3 +321,16 @@ def test_the_extent_of_what_an_address_names_is_not_its_layout() -> None:
 def test_shared_memory_whose_layout_depends_on_the_block_is_not_understood(layout: dict[str, Any]) -> None:
     other = _kernel(Store(replace(S, **layout), (TX,), _load(A, _place())), _copy(_place()))
     assert limit_of(COPY, other, {}, RAN[:1]) == Limit("blocks", "not understood: the layout of S")
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_a_pointer_that_names_a_tensor_with_strides_is_not_followed(offset: bool) -> None:
+    """What is accessed through it would be compared with nobody's accesses."""
+    rows = replace(A, shape=(_int(BLOCKS), _int(THREADS)), strides=(_int(THREADS + 1), _int(1)))
+    source = _kernel(Store(C, (_place(),), Expr("load", "float32", (BX, TX), None, 0, rows)), buffers=(rows, C))
+    pointer = _var("p", 9, "handle")
+    value = Expr("call", "handle", (A.data, _int(0)), "handle_add_byte_offset") if offset else A.data
+    view = replace(A, name="view", data=pointer, shape=(_int(BLOCKS * (THREADS + 1)),))
+    place = _op("add", _op("mul", _op("min", BX, 40), THREADS + 1), TX)
+    lowered = _kernel(Bind(pointer, value), Store(C, (_place(),), _load(view, place)), buffers=(rows, C))
+    assert limit_of(source, lowered, {}, RAN[:2]) == Limit("blocks", "not understood: the pointer p")

@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.execute.compile.functions import NAMED
 from tlcheck.execute.field import Field, inverse, reduced, scaled, times
-from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.memory.values import kind_of, rounding
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Bind, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -31,9 +31,11 @@ _SHUFFLES = ("shfl", "shuffle")  # the other exchanges of a warp compare values
 _EXPONENTIALS = ("exp", "exp2", "exp10")
 _OPAQUE = frozenset(
     "log log2 log10 log1p expm1 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
-    "pow ldexp nextafter floor ceil trunc roundf round fmod hypot copysign".split()
+    "pow __powf ldexp nextafter floor ceil trunc roundf round fmod hypot copysign".split()
 )
-_CANONICAL = {name: first for first, (_, others) in NAMED.items() for name in (first, *others)}
+_ARITHMETIC = ("mul", "div", "truncdiv", "floordiv", "floormod")
+# `__powf(x, y)` is exp2(y * log2(x)), which no negative number has: another function than pow.
+_CANONICAL = {name: first for first, (_, others) in NAMED.items() for name in (first, *others)} | {"__powf": "__powf"}
 
 
 def require_handler(handler: object, name: str) -> None:
@@ -50,6 +52,8 @@ def operation(e: Expr, field: Field, kernel: Function) -> Apply | None:
         return None
     if not kind_of(e.dtype).is_float:
         raise NotModelled("numbers of tensors are compared")
+    if e.op in _ARITHMETIC:
+        rounding(kind_of(e.dtype), field)  # or NotModelled
     if e.op == "mul":
         return _product(e, _signs(kernel))
     if e.op in ("div", "truncdiv"):
@@ -57,7 +61,7 @@ def operation(e: Expr, field: Field, kernel: Function) -> Apply | None:
     if e.op in ("min", "max"):
         return lambda *terms: field.extremum(e.op, terms)
     if e.op in ("add", "sub", "broadcast"):
-        return None
+        return None  # its result is rounded, or NotModelled where that is meant
     if e.op in ("floordiv", "floormod"):
         return lambda *args: field.function(e.op, *args)
     raise NotModelled(f"{e.op} of {kinds[0].name}")
@@ -70,11 +74,13 @@ def function(name: str, e: Expr, field: Field) -> Apply | None:
         return None
     if not kind_of(e.dtype).is_float or not all(kind.is_float for kind in kinds[: _arity(_CANONICAL[name])]):
         raise NotModelled(f"{name} of {kinds[0].name}")
+    if name not in ("__ldg", "likely"):
+        rounding(kind_of(e.dtype), field)  # or NotModelled
     return _function(_CANONICAL[name], e, field)
 
 
 def _arity(name: str) -> int:
-    return {"pow_of_int": 1, "pow": 1, "ldexp": 1}.get(name, 3)
+    return {"pow_of_int": 1, "pow": 1, "__powf": 1, "ldexp": 1}.get(name, 3)
 
 
 def _function(name: str, e: Expr, field: Field) -> Apply:

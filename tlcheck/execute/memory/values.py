@@ -167,6 +167,8 @@ def _narrowed(array: Array, kind: Kind) -> Array:
 def rounding(kind: Kind, exact: bool | Field) -> Callable[[Any], Any] | None:
     """Return what to do with the result of an operation on floats of a kind; None for nothing."""
     if isinstance(exact, Field):
+        if kind.is_float and kind.bits <= _NARROW:
+            raise NotModelled(f"arithmetic in {kind.name}")
         return reduced if kind.is_float else None
     if exact or not kind.is_float or kind.bits == 64:
         return None
@@ -243,12 +245,12 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool | Field) -> 
 
 def _in_field(value: Value, source: Kind, target: Kind, field: Field) -> Value:
     """A cast where floats are elements of a field: another type of float has the same numbers, but for narrow ones."""
-    if not target.is_float:
+    narrow = target.bits <= _NARROW
+    if not target.is_float or (narrow and not source.is_float):
         raise NotModelled(f"{target.name} made of {source.name}")
     if not source.is_float:
         return whole(value) if isinstance(value, np.ndarray) else float(int(value) % PRIME)
-    narrowed = target.bits <= _NARROW < source.bits
-    return field.function(f"rounded to {target.memory}", value) if narrowed else value
+    return field.function(f"rounded to {target.name}", value) if narrow else value
 
 
 def require_sum(combine: np.ufunc, kind: Kind) -> None:
