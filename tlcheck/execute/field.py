@@ -128,8 +128,8 @@ class Field:
 
     def function(self, name: str, *args: Any) -> Array:
         """A random function of its arguments; NaN where one of them is no number."""
-        words: Any = np.uint64(words_of(name))
-        known: Any = np.True_
+        words: Any = np.full((1, 1), words_of(name), np.uint64)
+        known: Any = np.full((1, 1), True)
         for arg in args:
             numbers, there = self._both(arg)
             words, known = mixed(words ^ numbers), known & there

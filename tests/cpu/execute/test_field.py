@@ -137,3 +137,10 @@ def test_too_many_members_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     field.extremum("max", terms)
     with pytest.raises(NotModelled, match="a maximum of too many numbers"):
         field.extremum("max", terms)
+
+
+def test_a_number_that_nobody_says_is_one_for_each_half() -> None:
+    """A parameter of the kernel, say: a function of nothing."""
+    found = Field(3).function("the number scale")
+    assert found.shape == (6, 1)
+    assert len(np.unique(found)) == 2

@@ -116,7 +116,9 @@ class BothLevels:
         self._arguments = Arguments(self.source, request.given or {}, request.poisoned, self._course, request.drawn)
         self.sizes = self._arguments.sizes
         self.roles = roles(self.source)
-        self.outputs = pointers(self.roles.outputs)
+        own = {str(b.data.value) for b in self.source.buffers}  # of which the lowered kernel may write another one
+        written = [name for name in pointers(roles(self.lowered).outputs) if name in own]
+        self.outputs = tuple(dict.fromkeys((*pointers(self.roles.outputs), *written)))
         self.extents = grid(self.source, self.sizes)
         self.meet = meets_all(self.source) or meets_all(self.lowered)
         self.cluster = self._cluster()
