@@ -16,7 +16,7 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
 _COLUMNS, _OF_A_SIDE = 160, 4
-_ORDERING = "wait|sync|fence|arrive|commit"  # functions of CUDA
+_ORDERING = "wait|syncthreads|fence|arrive|commit"  # in the names of functions of CUDA
 _UNSURE = "or an earlier one: "  # of a pass
 _LEAST_CUDA = 5  # lines of a kernel that are worth showing
 _TITLES: Mapping[str, str] = {

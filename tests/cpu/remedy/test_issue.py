@@ -138,7 +138,7 @@ def test_a_configuration_of_the_kernel_that_is_flipped_is_told() -> None:
 
 def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
     about = [(f"-O[{n}]", *(f"+{n}.{m}" for m in range(30))) for n in range(40)]
-    many = (("-if (x)",), *about)
+    many = (("-if (x)",), ("-cp_async_gs(x)",), *about)
     text = markdown(issue(many))
     assert len(text.splitlines()) <= LONGEST
     assert "+0.0" in text
