@@ -21,7 +21,7 @@ from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
 from tlcheck.report import issue_markdown
 from tlcheck.report.fix_text import paste
-from tlcheck.report.issue_markdown import LONGEST, quoted
+from tlcheck.report.issue_markdown import LONGEST, _sentence, quoted
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import Excerpt, FindingHistory, FindingOrigin
@@ -204,6 +204,14 @@ def test_cuda_differs_where_other_functions_are_called() -> None:
 def test_a_kernel_is_read_without_what_it_declares() -> None:
     cuda = "__global__ void k(int* a);\n__global__ void k(int* a) {\n  int x;\n  for (;;) {\n    f();\n  }\n}\n"
     assert readable(cuda) == ("  for (;;) {", "    f();", "  }")
+
+
+def test_names_at_the_beginning_of_a_sentence_keep_their_spelling() -> None:
+    assert (
+        _sentence("atomic_addx2_elem_op (add of 2), wrong value") == "`atomic_addx2_elem_op` (add of 2), wrong value."
+    )
+    assert _sentence("c[0, 1] is read") == "`c[0, 1]` is read."
+    assert _sentence("a barrier is missing") == "A barrier is missing."
 
 
 def test_lines_become_statements() -> None:
