@@ -122,7 +122,7 @@ class Field:
     """
 
     blocks: int
-    sets: dict[str, _Known] = field(default_factory=dict)
+    sets: dict[str, _KnownSets] = field(default_factory=dict)
 
     # ---- functions
 
@@ -181,7 +181,7 @@ class Field:
 
     def _united(self, name: str, keys: Array) -> _Sets:
         """The unions of sets, one in each column; of equal columns one is looked at."""
-        known = self.sets.setdefault(name, _Known())
+        known = self.sets.setdefault(name, _KnownSets())
         if len(keys) > 2 or not known.sets:
             return _union(name, keys, known)
         pairs = np.ascontiguousarray(keys.T).view([(f"f{n}", np.int64) for n in range(len(keys))]).reshape(-1)
@@ -205,7 +205,7 @@ class _Sets:
 
 
 @dataclass(eq=False)
-class _Known:
+class _KnownSets:
     """Sets by their number. former: older ones, dropped when there are too many members; such a number is alone then.
 
     work: members that were looked at.
@@ -239,7 +239,7 @@ class _Known:
         self.members += len(members)
 
 
-def _union(name: str, keys: Array, known: _Known) -> _Sets:
+def _union(name: str, keys: Array, known: _KnownSets) -> _Sets:
     """Return the unions of sets, one in each column."""
     rows = np.concatenate([_members(known, line) for line in keys], axis=1)
     known.look(rows.size)
@@ -287,7 +287,7 @@ def _has_opposites(rows: Array) -> Array:
     return found
 
 
-def _members(known: _Known, keys: Array) -> Array:
+def _members(known: _KnownSets, keys: Array) -> Array:
     """Return what the sets with these numbers have, (sets, members); a number that is no set is alone."""
     found = [known.get(key) for key in keys.tolist()] if known.sets else []
     width = max((len(each) for each in found if each is not None), default=1)

@@ -34,7 +34,7 @@ from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import is_address, only_added_to, roles
 from tlcheck.scope.model import Limit
-from tlcheck.scope.tails import Comparison, stay_inside
+from tlcheck.scope.tails import Relation, stay_inside
 from tlcheck.signatures import cp_async
 from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
@@ -186,7 +186,7 @@ class _Level:
         self._uids: set[int] = set()  # variables of the block
         self._depending: set[int] = set()  # those and the ones that are bound to what depends on them
         self._environment: dict[int, Any] = {}
-        self._conditions: list[Comparison] = []  # that hold where the walk is
+        self._conditions: list[Relation] = []  # that hold where the walk is
         self._read = 0
         self._algebra = Algebra(self._content)
         self._walk(function.body)
@@ -490,14 +490,14 @@ class _Level:
             self._algebra, blocks, {**self._given, **self._known}, (place, length, size), self._conditions
         )
 
-    def _compared(self, condition: Expr) -> Iterator[Comparison]:
+    def _compared(self, condition: Expr) -> Iterator[Relation]:
         """The comparisons of numbers that hold where a condition does."""
         if condition.op == "and":
             yield from chain.from_iterable(map(self._compared, condition.args))
         elif condition.op in (*_COMPARED, "eq", "ne") and all(map(_is_number, condition.args)):
             first, second = map(self._algebra.poly, condition.args)
             if self._is_exact(first) and self._is_exact(second):
-                yield Comparison(condition.op, first, second)
+                yield Relation(condition.op, first, second)
 
     def _box(self, call: Expr) -> None:
         """Add a bulk copy of a tensor map's box: coordinates and sizes stand with the innermost dimension first."""

@@ -27,7 +27,7 @@ _HOLDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Relation:
     """A condition that holds where an access stands: `first op second`."""
 
     op: str
@@ -40,7 +40,7 @@ def stay_inside(
     blocks: Mapping[int, Array],
     known: Intervals,
     access: tuple[Poly, int, int],
-    conditions: Sequence[Comparison],
+    conditions: Sequence[Relation],
 ) -> Array:
     """In which blocks an access stays within bounds wherever all conditions hold; no for what is too much work.
 

@@ -7,7 +7,7 @@ import pytest
 
 from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.execute.compile.extents import Intervals
-from tlcheck.scope.tails import Comparison, stay_inside
+from tlcheck.scope.tails import Relation, stay_inside
 from tlcheck.snapshot.ir import Expr
 
 BLOCK, THREAD, LOOP = 1, 2, 3
@@ -42,14 +42,14 @@ HALF = _op("add", _op("mul", _var(BLOCK), 20), ROW)
 def test_where_an_access_stays_in_bounds(conditions: list[tuple[str, Expr, int]], expected: list[bool]) -> None:
     algebra = Algebra(unread)
     known: Intervals = {THREAD: (0, 31)}
-    compared = [Comparison(op, algebra.poly(a), algebra.poly(Expr("int", "int32", (), b))) for op, a, b in conditions]
+    compared = [Relation(op, algebra.poly(a), algebra.poly(Expr("int", "int32", (), b))) for op, a, b in conditions]
     blocks = {BLOCK: np.array([3, 51, 52])}
     assert stay_inside(algebra, blocks, known, (algebra.poly(PLACE), 1, 2048), compared).tolist() == expected
 
 
 def test_what_is_wider_leaves_earlier() -> None:
     algebra = Algebra(unread)
-    half = Comparison("lt", algebra.poly(HALF), algebra.poly(Expr("int", "int32", (), 1024)))
+    half = Relation("lt", algebra.poly(HALF), algebra.poly(Expr("int", "int32", (), 1024)))
     for length, expected in ((1, True), (2, False)):
         access = algebra.poly(PLACE), length, 2048
         assert stay_inside(algebra, {BLOCK: np.array([51])}, {THREAD: (0, 31)}, access, [half]).tolist() == [expected]
