@@ -13,7 +13,7 @@ does not separate, each block is a class of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -74,7 +74,8 @@ def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran:
         if not 0 < prod(extents) <= _MOST_BLOCKS or extents != grid(lowered, sizes):
             return Limit("blocks", f"a grid of {prod(extents)} blocks is not looked at")
         bits = {str(b.data.value): _bits(b, sizes) for b in source.buffers if _is_compact(b, sizes)}
-        levels = [_Level(function, sizes, extents, bits) for function in (source, lowered)]
+        tensors = {str(b.data.value) for function in (source, lowered) for b in function.buffers}
+        levels = [_Level(function, sizes, extents, bits, tensors) for function in (source, lowered)]
         columns = [column for level in levels for column in level.columns] + list(_moved(levels))
         shared = _shared(source, lowered, sizes, extents)
     except NotModelled as stopped:
@@ -167,9 +168,14 @@ class _Level:
     """
 
     def __init__(
-        self, function: Function, sizes: Mapping[str, int], extents: tuple[int, int, int], bits: Mapping[str, int]
+        self,
+        function: Function,
+        sizes: Mapping[str, int],
+        extents: tuple[int, int, int],
+        bits: Mapping[str, int],
+        tensors: Set[str],
     ) -> None:
-        """bits: of each tensor that is compact, by the name of its pointer."""
+        """bits: of each tensor that is compact, by the name of its pointer. tensors: these names, at both levels."""
         self.columns: list[_Column] = []
         self.moves: list[tuple[str, int, Array]] = []
         self._sizes, self._bits, self._count = sizes, bits, prod(extents)
@@ -177,7 +183,7 @@ class _Level:
         self._threads = threads_of(function)
         self._descriptors = {var.uid: call for var, call in function.descriptors}
         self._tensors = {b.data.uid: b for b in function.buffers}
-        self._names = {str(b.data.value) for b in function.buffers}
+        self._names = tensors
         self._known: Intervals = {}
         shapes = [e for b in function.buffers for e in (*b.shape, *b.strides)]
         named = [e for e in postorder([*function.params, *shapes]) if e.op == "var" and str(e.value) in sizes]
@@ -511,7 +517,7 @@ class _Level:
         if any(each != 1 for each in fields[3 * rank :]):
             raise NotModelled(f"the tensor map of {call.value}")
         before = 3 if call.value == "tma_load" else 2
-        if map_.args[2].uid not in self._tensors:
+        if map_.args[2].op != "var" or str(map_.args[2].value) not in self._names:
             raise NotModelled(f"the tensor map of {call.value}")
         name = str(map_.args[2].value)
         moved = np.zeros(self._count, np.int64)
