@@ -39,7 +39,12 @@ from tlcheck.verdicts.results import Result, notes_of, result_of
 from tlcheck.worker.protocol import Failure, interrupted
 
 # The child imports what this process does, and nothing of the folder that it stands in.
-_START = "import sys; sys.path[:] = sys.argv[2:]; from tlcheck.verdicts.judging import serve; serve(int(sys.argv[1]))"
+_START = """import sys
+sys.path[:] = sys.argv[2:]
+from tlcheck.verdicts.judging import end_with_parent, serve
+end_with_parent()
+serve(int(sys.argv[1]))
+"""
 
 _INTERRUPTED = Verdicts(failure=interrupted("check", ": lowered, not judged"))
 

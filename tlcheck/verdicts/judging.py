@@ -1,6 +1,6 @@
 """Judging a snapshot: from what it holds to verdicts, whatever becomes of it.
 
-`serve` is all that a judging process does.
+`end_with_parent` and `serve` are all that a judging process does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -55,6 +56,20 @@ def serve(descriptor: int) -> None:
             asked.send_bytes(dumps(found))
             if any(claim.code == MEMORY.code for claim in found.claims):
                 os.execv(sys.executable, sys.orig_argv)  # what has filled the memory may still be there: begin anew
+
+
+def end_with_parent() -> None:
+    """Look now and then, from a thread of its own, whether the parent is gone, and end: who would have the verdicts?
+
+    prctl's signal comes when the thread ends that made this process, which may be before its process does.
+    """
+
+    def watch(parent: int) -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, args=(os.getppid(),), daemon=True).start()
 
 
 def _limit_memory(request: Request | None) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import pickle
 import resource
+import signal
 import socket
+import subprocess
 import sys
 from contextlib import closing, nullcontext, suppress
 from multiprocessing import Pipe
 
 import pytest
 
+from tests.cpu.worker.processes import wait_until_gone
 from tlcheck.execute.reasons import MEMORY, TIME
 from tlcheck.reasons import Reason
 from tlcheck.verdicts import judging
@@ -52,3 +55,22 @@ def test_a_process_whose_memory_was_filled_begins_anew(
         while True:
             found.append(loads(ours.recv_bytes()).claims[0].reason)
     assert found == [reason] * answered
+
+
+def test_a_process_ends_with_a_parent_that_is_killed() -> None:
+    """Whatever it is at: here it sleeps."""
+    judging_process = (
+        "import time; from tlcheck.verdicts.judging import end_with_parent as e; e(); print(flush=True); time.sleep(60)"
+    )
+    parent = f"""
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {judging_process!r}], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+    assert not wait_until_gone({child})
