@@ -29,6 +29,7 @@ from tlcheck.execute.compile.extents import Intervals, bind, interval, where
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, lanes_of
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
@@ -70,6 +71,8 @@ def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran:
     try:
         if len(kernels(source)) > 1 or len(kernels(lowered)) > 1:
             return Limit("blocks", "the function has several kernels")
+        if acts_across(source) or acts_across(lowered):
+            return Limit("blocks", "blocks of a cluster act on one another")
         extents = grid(source, sizes)
         if not 0 < prod(extents) <= _MOST_BLOCKS or extents != grid(lowered, sizes):
             return Limit("blocks", f"a grid of {prod(extents)} blocks is not looked at")

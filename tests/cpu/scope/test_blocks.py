@@ -334,3 +334,11 @@ def test_a_pointer_that_names_a_tensor_with_strides_is_not_followed(offset: bool
     place = _op("add", _op("mul", _op("min", BX, 40), THREADS + 1), TX)
     lowered = _kernel(Bind(pointer, value), Store(C, (_place(),), _load(view, place)), buffers=(rows, C))
     assert limit_of(source, lowered, {}, RAN[:2]) == Limit("blocks", "not understood: the pointer p")
+
+
+def test_blocks_that_act_across_a_cluster_are_told() -> None:
+    """By a note of a call here, which names no block."""
+    pair = (("use_2cta", "1"),)
+    both = _kernel(Evaluate(Expr("call", "handle", (), "tma_load", annotations=pair)), _copy(_place()))
+    across = replace(both, attrs=(("cluster_dims", "[2, 1, 1]"),))
+    assert limit_of(COPY, across, {}, RAN) == Limit("blocks", "blocks of a cluster act on one another")
