@@ -24,6 +24,7 @@ from tlcheck.execute.memory.values import Array, Value, is_poison
 from tlcheck.snapshot.ir import Function, Store
 
 END = 1 << 62
+_MANY_READS = 256  # of one statement, of which each takes time
 _SEVERAL = 4  # sources of a write that cannot be told apart, at most
 
 
@@ -197,6 +198,8 @@ class Tracer(Observer):
             self._combined, value = None, 0
             self._combines = True
         reads, explained, self._reads, self._explained = self._reads, self._explained, [], None
+        if len(reads) > _MANY_READS:
+            self._machine.state.spend(len(reads))  # else time is looked at after so many statements only
         origin = self._origin()
         left = self._left.get(id(position))
         if not isinstance(position, np.ndarray) and isinstance(origin.stmt, Store):
