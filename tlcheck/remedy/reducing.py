@@ -216,12 +216,13 @@ def _builder(tree: ast.Module, name: str) -> str:
 
 
 def wrong_claims(result: Result) -> list[Claim]:
-    """Return the claims that blame the compiler."""
-    return [c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None]
+    """Return the claims that blame the compiler, errors before hazards."""
+    found = [c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None]
+    return sorted(found, key=lambda c: c.finding is not None and c.finding.weight != "error")
 
 
 def wrong_claim(result: Result) -> Claim:
-    """Return the first claim that blames the compiler."""
+    """Return the claim to make small: the first error that blames the compiler, else the first hazard."""
     return wrong_claims(result)[0]
 
 

@@ -15,7 +15,7 @@ from tlcheck.cli.main import main
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
-from tlcheck.remedy.reducing import _seeds_of
+from tlcheck.remedy.reducing import _seeds_of, wrong_claim
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
@@ -282,3 +282,12 @@ def test_a_smaller_kernel_begins_to_be_wrong_in_the_same_way(kind: OriginKind, i
 def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reduce", "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
     assert "a saved snapshot has no source to reduce: name its kernel, FILE::NAME" in capsys.readouterr().err
+
+
+def test_an_error_is_made_small_before_a_hazard() -> None:
+    result = make_result("refuted", "refuted")
+    first, second = result.claims
+    assert first.finding is not None
+    hazard = replace(first, key="hazard", finding=replace(first.finding, weight="hazard"))
+    assert wrong_claim(replace(result, claims=(hazard, second))) == second
+    assert wrong_claim(replace(result, claims=(hazard,))) == hazard
