@@ -22,7 +22,7 @@ SECONDS = re.compile(r"  \d+\.\d s$", re.MULTILINE)
 
 
 def output_of(command: str, code: str) -> str:
-    """What a command prints on 100 columns. code: the file that it names, if that is none of the project's."""
+    """Return what a command prints on 100 columns. code: the file that it names, if that is none of the project's."""
     words = shlex.split(command)
     file = Path(words[2].partition("::")[0])
     with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ def test_a_release_with_the_bug_is_refuted_and_no_other(name: str, release: str,
 
 @cache
 def verdicts(release: str) -> dict[str, dict[str, Any]]:
-    """What a release's kernels are found to be, by case; of one that it does not build `none`."""
+    """Return the verdicts on a release's kernels, by case; `none` of one that it does not build."""
     command = [sys.executable, "-m", "tlcheck", "check", FILE, "--toolchain", release, "--no-why", "--format", "json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return {run["case"].partition("::")[2]: said(run["claims"]) for run in json.loads(done.stdout)["runs"]}

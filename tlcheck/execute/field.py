@@ -10,10 +10,12 @@ of nothing. What no formula over the reals says raises NotModelled: bits of a fl
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,12 +32,10 @@ _MOST_WORK = 1 << 26  # members that are looked at: some seconds
 _GONE = -1  # in the place of a member
 
 
+@lru_cache(maxsize=1024)
 def words_of(text: str) -> int:
-    """The key of a random function with a name, the same in every process."""
-    found = 0xCBF29CE484222325
-    for octet in text.encode():
-        found = (found ^ octet) * 0x100000001B3 & (1 << 64) - 1  # FNV-1a
-    return found
+    """64 bits for a text, such as the name of a random function; the same in every process."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
 def mixed(words: Array) -> Array:
@@ -253,10 +253,8 @@ def _union(name: str, keys: Array, known: _KnownSets) -> _Sets:
         rows = np.sort(np.where(idle, _GONE, rows), axis=1)
     there = rows != _GONE
     count = there.sum(axis=1)
-    rows, there = (
-        rows[:, rows.shape[1] - max(1, int(count.max())) :],
-        there[:, there.shape[1] - max(1, int(count.max())) :],
-    )
+    first = rows.shape[1] - max(1, int(count.max()))
+    rows, there = rows[:, first:], there[:, first:]
     salt = np.uint64(words_of(name))
     with np.errstate(over="ignore"):
         words = mixed(np.where(there, mixed(rows.astype(np.uint64) ^ salt), np.uint64(0)).sum(axis=1, dtype=np.uint64))
@@ -274,7 +272,7 @@ def whole(integers: Array) -> Array:
 
 
 def _has_opposites(rows: Array) -> Array:
-    """Which sets of different numbers have one and its negative: their extremum is the same with 0 in them."""
+    """Return which sets of different numbers have one and its negative: 0 in them changes no extremum."""
     found = np.zeros((len(rows), 1), np.bool_)
     some = np.flatnonzero((rows == 0).any(axis=1))
     if len(some):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tlcheck.gate.outcome import Outcome
 from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result
 
 WORST_FIRST = ("refuted", "undecided", "agreed", "proved")
 _OF_LOWERED = ("order", "legality")  # about buffers as lowered: a release may make others of the same kernel
@@ -31,6 +32,17 @@ def verdict_outcomes(before: Sequence[Claim], after: Sequence[Claim]) -> Iterato
 def all_claims(claims: Sequence[Claim]) -> list[Claim]:
     """Claims, and those that they explain."""
     return [one for claim in claims for one in (claim, *claim.also)]
+
+
+def wrong_claims(result: Result) -> list[Claim]:
+    """Return the claims that blame the compiler, errors before hazards."""
+    found = [c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None]
+    return sorted(found, key=lambda c: c.finding is not None and c.finding.weight != "error")
+
+
+def wrong_claim(result: Result) -> Claim:
+    """Return the claim to speak of: the first error that blames the compiler, else the first hazard."""
+    return wrong_claims(result)[0]
 
 
 def _keyed(claims: Sequence[Claim], others: Sequence[Claim]) -> dict[tuple[Name, int], Claim]:

@@ -86,6 +86,11 @@ def key_of(name: str) -> str:
     return _KEY_OF.get(name, name.replace(".", "_").upper())
 
 
+def keyed(configs: Mapping[str, str] | None) -> dict[str, str]:
+    """Pass configurations by their `PassConfigKey`."""
+    return {key_of(name): value for name, value in (configs or {}).items()}
+
+
 def pass_configs(own: Mapping[str, str], pass_name: str) -> tuple[list[KernelChange], list[KernelChange]]:
     """One pass configuration each: what concerns the guilty pass or is set by the kernel, flipped; then others."""
     other_way, set_by_kernel = _flipped(own), {key_of(name) for name in own}

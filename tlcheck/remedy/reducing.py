@@ -12,7 +12,7 @@ from tlcheck.cache.store import open_cache
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.history import HistorySearch
-from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.gate.verdict_outcomes import all_claims, wrong_claim, wrong_claims
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -213,17 +213,6 @@ def _builder(tree: ast.Module, name: str) -> str:
                 if given and isinstance(given[0], ast.Name):
                     return given[0].id
     return name
-
-
-def wrong_claims(result: Result) -> list[Claim]:
-    """Return the claims that blame the compiler, errors before hazards."""
-    found = [c for c in all_claims(result.claims) if c.blames_compiler and c.finding is not None]
-    return sorted(found, key=lambda c: c.finding is not None and c.finding.weight != "error")
-
-
-def wrong_claim(result: Result) -> Claim:
-    """Return the claim to make small: the first error that blames the compiler, else the first hazard."""
-    return wrong_claims(result)[0]
 
 
 def pass_of(claim: Claim) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange, key_of
+from tlcheck.gate.verdict_outcomes import wrong_claim
+from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange, keyed
 from tlcheck.remedy.search import ABSENT, ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, Workarounds
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import plural
@@ -31,8 +31,7 @@ def write(console: Console, results: Sequence[Result], found: Sequence[Workaroun
 
 def _lines(found: Workarounds) -> Iterator[Text]:
     result = found.kernel.result
-    finding = next(c.words for c in all_claims(result.claims) if c.blames_compiler)
-    yield Text(f"{_name(result)}: {finding}", "bold")
+    yield Text(f"{_name(result)}: {wrong_claim(result).words}", "bold")
     for trial in found.found:
         costs = f"; {'; '.join(trial.costs)}" if trial.costs else ""
         yield Text.assemble(f"  {trial.change.words}: ", (_verdict(trial), "green"), costs)
@@ -55,7 +54,7 @@ def paste(change: KernelChange, result: Result) -> str:
     if change.release:
         return f"tilelang=={change.release}  # {result.run.release}: {_finding(result)}"
     if change.kind == PASS_CONFIG:
-        own = {key_of(name): value for name, value in (result.pass_configs or {}).items()}
+        own = keyed(result.pass_configs)
         return f"@tilelang.jit(pass_configs={{{named({**own, **dict(change.variation.pass_configs)})}}})  {why}"
     return f"{', '.join(f'{name}={value}' for name, value in change.variation.args)}  {why}"
 
@@ -66,7 +65,7 @@ def named(configs: Mapping[str, str]) -> str:
 
 
 def _finding(result: Result) -> str:
-    claim = next(c for c in all_claims(result.claims) if c.blames_compiler)
+    claim = wrong_claim(result)
     rule = claim.finding.rule if claim.finding is not None else ""
     return f"{claim.buffer} is wrong ({rule})"
 

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from tlcheck import __version__
 from tlcheck.program.release import Release
-from tlcheck.remedy.changes import key_of
+from tlcheck.remedy.changes import keyed
 from tlcheck.remedy.issue import Issue
 from tlcheck.report.fix_text import named
 from tlcheck.toolchain.releases import RELEASES
@@ -134,7 +134,7 @@ def _workaround(issue: Issue) -> str | None:
     if not found:
         return "none found but another release." if issue.workarounds.found else "none found."
     change = found[0].change
-    own = {key_of(name): value for name, value in (issue.workarounds.kernel.result.pass_configs or {}).items()}
+    own = keyed(issue.workarounds.kernel.result.pass_configs)
     flipped = [own[name] for name, _ in change.variation.pass_configs if name in own]
     text = named(dict(change.variation.pass_configs)) or change.words
     return f"`{text}`" + (f", which `configs` has at {' and '.join(flipped)}." if flipped else ".")

@@ -83,7 +83,7 @@ def test_a_function_is_the_same_for_the_same_argument_and_no_other() -> None:
 
 
 def test_an_absolute_value_is_the_maximum_of_a_number_and_its_negative() -> None:
-    """So is the maximum of these with 0, and no other."""
+    """The maximum of these with 0 is the same too, and no other is."""
     field, a, b = Field(BLOCKS), _numbers(), _numbers()
     assert (field.absolute(a) == field.absolute(reduced(-a))).all()
     assert (field.absolute(a) != a).all()

@@ -12,10 +12,11 @@ import pytest
 
 from tests.cpu.checking import make_atomic, make_finding, make_result
 from tlcheck.cli.main import main
+from tlcheck.gate.verdict_outcomes import wrong_claim
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
-from tlcheck.remedy.reducing import _seeds_of, wrong_claim
+from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind

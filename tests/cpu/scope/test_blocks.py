@@ -325,7 +325,7 @@ def test_shared_memory_whose_layout_depends_on_the_block_is_not_understood(layou
 
 @pytest.mark.parametrize("offset", [False, True])
 def test_a_pointer_that_names_a_tensor_with_strides_is_not_followed(offset: bool) -> None:
-    """What is accessed through it would be compared with nobody's accesses."""
+    """Nobody would compare the accesses through it with others."""
     rows = replace(A, shape=(_int(BLOCKS), _int(THREADS)), strides=(_int(THREADS + 1), _int(1)))
     source = _kernel(Store(C, (_place(),), Expr("load", "float32", (BX, TX), None, 0, rows)), buffers=(rows, C))
     pointer = _var("p", 9, "handle")

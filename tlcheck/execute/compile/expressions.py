@@ -25,6 +25,7 @@ from tlcheck.execute.memory.values import (
     Kind,
     Value,
     converted,
+    is_narrow,
     kind_of,
     lanes_of,
     reinterpreted,
@@ -55,7 +56,7 @@ def _constant(e: Expr, program: KernelProgram) -> Code:
         value = reinterpreted(rounded(float(value), own), own, kind_of(e.dtype), program.options.exact)
     if program.options.field is not None and e.op != "str" and kind_of(e.dtype).is_float:
         own = kind_of(e.dtype)
-        value = field.constant(float(np.asarray(rounded(float(value), own))) if own.bits <= 8 else float(value))
+        value = field.constant(float(np.asarray(rounded(float(value), own))) if is_narrow(own) else float(value))
     return Code(lambda frame: value, frozenset(), True, True)
 
 

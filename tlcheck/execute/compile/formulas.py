@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.execute.compile.functions import NAMED
 from tlcheck.execute.field import Field, inverse, reduced, scaled, times
-from tlcheck.execute.memory.values import kind_of, rounding
+from tlcheck.execute.memory.values import kind_of, require_wide
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Bind, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -53,7 +53,7 @@ def operation(e: Expr, field: Field, kernel: Function) -> Apply | None:
     if not kind_of(e.dtype).is_float:
         raise NotModelled("numbers of tensors are compared")
     if e.op in _ARITHMETIC:
-        rounding(kind_of(e.dtype), field)  # or NotModelled
+        require_wide(kind_of(e.dtype))
     if e.op == "mul":
         return _product(e, _signs(kernel))
     if e.op in ("div", "truncdiv"):
@@ -75,7 +75,7 @@ def function(name: str, e: Expr, field: Field) -> Apply | None:
     if not kind_of(e.dtype).is_float or not all(kind.is_float for kind in kinds[: _arity(_CANONICAL[name])]):
         raise NotModelled(f"{name} of {kinds[0].name}")
     if name not in ("__ldg", "likely"):
-        rounding(kind_of(e.dtype), field)  # or NotModelled
+        require_wide(kind_of(e.dtype))
     return _function(_CANONICAL[name], e, field)
 
 

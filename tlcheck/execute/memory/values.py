@@ -167,12 +167,22 @@ def _narrowed(array: Array, kind: Kind) -> Array:
 def rounding(kind: Kind, exact: bool | Field) -> Callable[[Any], Any] | None:
     """Return what to do with the result of an operation on floats of a kind; None for nothing."""
     if isinstance(exact, Field):
-        if kind.is_float and kind.bits <= _NARROW:
-            raise NotModelled(f"arithmetic in {kind.name}")
+        require_wide(kind)
         return reduced if kind.is_float else None
     if exact or not kind.is_float or kind.bits == 64:
         return None
     return lambda value: rounded(value, kind)
+
+
+def is_narrow(kind: Kind) -> bool:
+    """Whether it is a float of so few bits that rounding to it is what is meant."""
+    return kind.is_float and kind.bits <= _NARROW
+
+
+def require_wide(kind: Kind) -> None:
+    """Raise NotModelled for a type in which no formula over the reals says what is computed."""
+    if is_narrow(kind):
+        raise NotModelled(f"arithmetic in {kind.name}")
 
 
 def bits_of(value: Value, kind: Kind) -> Array:
@@ -245,7 +255,7 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool | Field) -> 
 
 def _in_field(value: Value, source: Kind, target: Kind, field: Field) -> Value:
     """A cast where floats are elements of a field: another type of float has the same numbers, but for narrow ones."""
-    narrow = target.bits <= _NARROW
+    narrow = is_narrow(target)
     if not target.is_float or (narrow and not source.is_float):
         raise NotModelled(f"{target.name} made of {source.name}")
     if not source.is_float:

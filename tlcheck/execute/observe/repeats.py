@@ -53,7 +53,7 @@ class Repeats:
         self.known.setdefault(root, []).append(made)
 
     def forget(self, root: int | None = None) -> None:
-        """What is known of an allocation is gone, or of all."""
+        """Forget what is known of an allocation, or of all."""
         if root is None:
             self.known.clear()
         else:

@@ -6,7 +6,6 @@ that two releases see the same numbers, and not of NumPy, whose generators may c
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from tlcheck.execute.field import drawn, mixed
+from tlcheck.execute.field import drawn, mixed, words_of
 from tlcheck.execute.memory.pages import Contents
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
@@ -361,8 +360,7 @@ def given(arrays: Mapping[int, Array], kind: Kind, otherwise: Contents | None = 
 
 def _key(name: str, seed: int) -> int:
     """The start of a parameter's numbers: what the case is called, or its file, changes nothing."""
-    text = repr((name, seed))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+    return words_of(repr((name, seed)))
 
 
 def _drawn(kind: Kind, seed: int, key: int, numbers: Array, below: int) -> Array:
@@ -395,9 +393,4 @@ def _below(words: Array, limit: int) -> Array:
 def _words(key: int, numbers: Array) -> Array:
     """64 random bits for each element: SplitMix64 (Steele, Lea and Flood, 2014) at these positions."""
     with np.errstate(over="ignore"):
-        x = np.uint64(key) + (numbers + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        x ^= x >> np.uint64(30)
-        x *= np.uint64(0xBF58476D1CE4E5B9)
-        x ^= x >> np.uint64(27)
-        x *= np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)))
+        return mixed(np.uint64(key) + numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))

@@ -1,4 +1,4 @@
-"""What counts as one formula at both levels, and what only looks like it."""
+"""Some kernels are one formula at both levels, and others only look like it."""
 
 from __future__ import annotations
 

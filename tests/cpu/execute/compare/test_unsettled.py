@@ -46,7 +46,7 @@ def test_integers_made_of_floats_that_nobody_set(written: int, verdict: str) -> 
 @pytest.mark.parametrize("op", ["min", "max"])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
 def test_an_extremum_with_an_integer_that_nobody_set(dtype: str, op: str) -> None:
-    """What nobody set is drawn at both ends of the type: between them, the other number could always win."""
+    """Unset numbers are at both ends of their type: between them, the other number could always win."""
     kernel = Kernel(threads=THREADS)
     a, b = kernel.tensor("A", dtype, (THREADS,)), kernel.tensor("B", dtype, (THREADS,))
     register = kernel.tile("r", dtype, (1,), "local")

@@ -294,7 +294,7 @@ def _leaders(active: Mask | None) -> Array | None:
 
 
 def _of_leaders(value: Array, leaders: Array | None) -> Array:
-    """What these lanes have of a value, (..., worlds, 1)."""
+    """Return what these lanes have of a value, (..., worlds, 1)."""
     if leaders is None:
         return value[..., :1]
     if len(leaders) == 1:

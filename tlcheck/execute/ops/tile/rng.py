@@ -17,6 +17,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.field import mixed
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
@@ -71,14 +72,6 @@ def rng_rand_float(e: Expr, program: KernelProgram) -> Run:
     if shape is None:
         raise NotModelled(f"random numbers {e.args[0].value}")
     return lambda frame: shape(_uniform(_drawn(frame, program)))
-
-
-def mixed(words: Array) -> Array:
-    """Words of 64 bits well mixed (the finalizer of SplitMix64)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(words ^ (words >> np.uint64(31)))
 
 
 def _drawn(frame: Frame, program: KernelProgram) -> Array:
