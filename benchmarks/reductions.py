@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("cases", nargs="*", default=[*KERNELS], metavar="CASE")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     folder = args.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()

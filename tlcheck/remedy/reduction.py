@@ -16,6 +16,7 @@ from itertools import islice
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_bounds import leaving
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling, without_output
+from tlcheck.remedy.python_copies import copies
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
@@ -27,6 +28,7 @@ _HALVABLE: Mapping[str, Edits] = {
     "names": edits.names,
     "statements": edits.statements,
     "loops and conditions": edits.wrappers,
+    "copies": copies,
     "keywords": edits.keywords,
     "axes of the grid": edits.grids,
     "axes of buffers": edits.axes,

@@ -15,6 +15,7 @@ from tlcheck.cli.main import main
 from tlcheck.gate.verdict_outcomes import wrong_claim
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
+from tlcheck.remedy.python_copies import copies
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
@@ -178,6 +179,11 @@ def test_parameters_are_folded_into_the_kernel() -> None:
         (edits.operands("last"), "T.f(a + b)", "T.f(b)"),
         (edits.sequences, "for k in T.Pipelined(4, num_stages=2):\n    T.f(k)", "for k in range(4):\n    T.f(k)"),
         (edits.keywords, "T.gemm(a, b, transpose_A=True)", "T.gemm(a, b)"),
+        (
+            copies,
+            "for i in T.Parallel(8):\n    c[i] = c[i] + 1\nT.copy(c, C)",
+            "for i in T.Parallel(8):\n    C[i] = c[i] + 1",
+        ),
     ],
 )
 def test_an_edit_leaves_what_it_does_not_touch(kind: edits.Edits, before: str, after: str) -> None:
@@ -186,8 +192,22 @@ def test_an_edit_leaves_what_it_does_not_touch(kind: edits.Edits, before: str, a
     assert ast.unparse(tree).replace("(8,)", "[8]") == after
 
 
+def test_one_buffer_stands_for_both_sides_of_a_copy() -> None:
+    before = "a = T.alloc_shared((8,), 'int8')\nT.copy(A, a)\nb = T.alloc_fragment((8,), 'int8')\nT.copy(a, b)\nT.f(b)"
+    found = set[str]()
+    for number in range(len(copies(ast.parse(before)))):
+        tree = ast.parse(before)
+        copies(tree)[number]()
+        found.add(ast.unparse(tree))
+    assert (
+        before.replace("T.copy(a, b)\n", "").replace("b = T.alloc_fragment((8,), 'int8')\n", "").replace("f(b", "f(a")
+        in found
+    )
+    assert len(found - {before}) == 3, "either buffer, or the parameter"
+
+
 def test_edits_leave_what_is_python() -> None:
-    for kind in (edits.names, edits.statements, edits.wrappers, edits.grids, edits.keywords, edits.axes):
+    for kind in (copies, edits.names, edits.statements, edits.wrappers, edits.grids, edits.keywords, edits.axes):
         for number in range(len(kind(ast.parse(BUILDER)))):
             tree = ast.parse(BUILDER)
             kind(tree)[number]()
