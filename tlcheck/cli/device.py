@@ -52,6 +52,7 @@ class GpuOptions:
             limit=self.limit or 120.0,
             jobs=settings.jobs,
             pythonpath=settings.pythonpath,
+            pass_configs=settings.pass_configs,
         )
 
 

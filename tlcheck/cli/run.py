@@ -37,7 +37,7 @@ _HINT = "; --device cpu executes the case without one"
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
-    add_lowering_arguments(parser, pass_configs=False, archs="auto, the arch of the device")
+    add_lowering_arguments(parser, archs="auto, the arch of the device")
     add_device_arguments(parser)
     parser.add_argument(
         "--device",

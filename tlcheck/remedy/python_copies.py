@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from tlcheck.remedy.python_edits import Edit, blocks, called, nodes
 
@@ -10,9 +11,9 @@ from tlcheck.remedy.python_edits import Edit, blocks, called, nodes
 def copies(tree: ast.Module) -> list[Edit]:
     """Do without the copy of a whole buffer: store into its target, or take one of the two for both."""
     found = [(block, stmt, names) for block in blocks(tree) for stmt in block if (names := _copied(stmt)) is not None]
-    edits: list[Edit] = [lambda b=b, s=s, n=n: _store(b, s, *n) for b, s, n in found]  # type: ignore[misc]
-    edits += [lambda b=b, s=s, n=n: _merge(tree, b, s, n[1], n[0]) for b, s, n in found]  # type: ignore[misc]
-    return edits + [lambda b=b, s=s, n=n: _merge(tree, b, s, *n) for b, s, n in found]  # type: ignore[misc]
+    stored = [partial(_store, block, stmt, *names) for block, stmt, names in found]
+    merged = [partial(_merge, tree, block, stmt, gone, kept) for block, stmt, (kept, gone) in found]
+    return [*stored, *merged, *(partial(_merge, tree, block, stmt, *names) for block, stmt, names in found)]
 
 
 def _copied(stmt: ast.stmt) -> tuple[str, str] | None:

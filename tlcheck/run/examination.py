@@ -128,7 +128,8 @@ def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher
     with checking(settings, Policy(request.acceptances), folder, watcher) as checks:
         subjects = [item for item in _prepared(request, checks, arch) if isinstance(item, DeviceCase)]
     jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
-    versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
+    configs = options.pass_configs
+    versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath, configs)
     found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
     return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
 

@@ -8,7 +8,7 @@ results = suite.run(subjects, watcher)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class DeviceOptions:
     """The way to run kernels. seeds: sets of inputs. repeats: runs of each. exact: also on inputs with exact sums.
 
     limit: seconds on the GPU for each case. jobs: processes at a time that compile; None for one per processor.
-    record, replay: folders, absolute.
+    pass_configs: over the kernels' own. record, replay: folders, absolute.
     """
 
     seeds: int = 1
@@ -41,6 +41,7 @@ class DeviceOptions:
     limit: float = 120.0
     jobs: int | None = None
     pythonpath: tuple[str, ...] = ()
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     sanitize: tuple[str, ...] = ()
     bench: bool = False
     record: str = ""
@@ -144,6 +145,7 @@ class Suite:
             "name": run.name,
             "args": dict(subject.args),
             "pythonpath": self.options.pythonpath,
+            "pass_configs": self.options.pass_configs,
             "lock": str(self.folder / "gpu.lock"),
             "limit": self.options.limit,
         }

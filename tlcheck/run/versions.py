@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck.lower.runs import Run
@@ -37,6 +37,7 @@ class Versions:
     jobs: int
     limit: float
     pythonpath: tuple[str, ...] = ()
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
 
     def compare(self, subjects: Sequence[DeviceCase], watcher: Watcher) -> Iterator[TimedPair]:
         """One for each, in order of completion."""
@@ -76,6 +77,7 @@ class Versions:
             name=run.name,
             args=dict(subject.args),
             pythonpath=self.pythonpath,
+            pass_configs=self.pass_configs,
             lock=str(self.folder / "gpu.lock") if place == 0 else "",  # the first holds it for both
             limit=self.limit,
             rounds=Rounds(str(turns), place, ROUNDS),

@@ -34,6 +34,13 @@ def test_short_help_has_the_usual_options_and_long_help_all(capsys: pytest.Captu
     assert "tlcheck check kernels.py:42\n" in long
 
 
+@pytest.mark.parametrize("name", ["check", "run", "fix", "reduce", "report", "cost", "trace", "gate", "bisect", "diff"])
+def test_a_command_that_lowers_a_named_kernel_sets_pass_configurations(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert "--pass-config NAME=VALUE" in shown(capsys, name, "--help")
+
+
 def test_a_command_with_few_options_has_one_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, "doctor", "-h") == shown(capsys, "doctor", "--help")
 

@@ -47,6 +47,15 @@ class TestBlame:
         code, found = run(tmp_path, "tile_x4", file=ATOMICS)
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
 
+    def test_a_pass_configuration_goes_over_the_kernels_own(self, tmp_path: Path) -> None:
+        answers = []
+        for number, given in enumerate(([], ["--pass-config", "TIR_USE_ASYNC_COPY=False"])):
+            output = tmp_path / f"{number}.json"
+            command = ["run", f"{WRONG}::replaced", "--device", "cpu", "--arch", "sm_80", "--toolchain", "0.1.15"]
+            main([*command, *given, "-o", str(output)])
+            answers += [found["lowered"]["answer"] for found in published(output.read_text(), "run-cpu")["runs"]]
+        assert answers == ["differs", "agrees"]
+
     def test_a_kernel_that_is_written_wrongly_is_its_authors(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -12,6 +12,7 @@ from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.gpu import stored
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.pass_configs import set_over
 
 
 def load(file: str, name: str, args: Mapping[str, str], pythonpath: tuple[str, ...]) -> LoadedCase:
@@ -28,15 +29,18 @@ def load(file: str, name: str, args: Mapping[str, str], pythonpath: tuple[str, .
     return LoadedCase(case, {**case.args, **own}, name)
 
 
-def compile_kernel(subject: LoadedCase) -> CompiledKernel:
-    """Compile with the target that TileLang detects. Raises what the kernel, TileLang and nvcc raise."""
+def compile_kernel(subject: LoadedCase, pass_configs: Mapping[str, str]) -> CompiledKernel:
+    """Compile with the target that TileLang detects. Raises what the kernel, TileLang and nvcc raise.
+
+    pass_configs: over the kernel's own.
+    """
     kernel = subject.case.kernel
     with _detected_target() as target:
         built = kernels.build(kernel, subject.args, subject.name)
         compiled = tilelang.compile(
             _with_all_parameters(built.prim_func),
             target=target,
-            pass_configs=dict(built.pass_configs),
+            pass_configs=set_over(built.pass_configs, pass_configs),
             compile_flags=getattr(kernel, "compile_flags", None),
         )
     return CompiledKernel(tuple(_names(built.prim_func)), compiled, compiled.get_kernel_source())

@@ -207,7 +207,7 @@ def _compile(task: GpuTask, answer: TaskAnswer) -> tuple[LoadedCase, CompiledKer
     from tlcheck.worker.gpu import kernel
 
     answer.enter("compile")
-    compiled = kernel.compile_kernel(subject)
+    compiled = kernel.compile_kernel(subject, task.pass_configs)
     answer.content["source"] = compiled.source
     answer.enter("wait")
     if task.lock:

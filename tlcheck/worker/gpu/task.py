@@ -55,9 +55,11 @@ class CaseTask:
 class GpuTask(CaseTask):
     """The fields that all tasks that launch a kernel have.
 
-    lock: who holds this file's lock has the GPU; empty if nobody else wants it. limit: wall seconds on the GPU.
+    pass_configs: as in `tlcheck.worker.jobs`. lock: who holds this file's lock has the GPU; empty if nobody else wants
+    it. limit: wall seconds on the GPU.
     """
 
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     lock: str = ""
     limit: float = 120.0
 
