@@ -125,9 +125,100 @@ def bytes_of_pairs(ranks: int):
     return main
 
 
+@tilelang.jit
+def negative_words():
+    """Equal int32 fill vectors of 256 bits (issue 2489, pull request 2673)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4096,), "int32")):
+        with T.Kernel(2, threads=128) as block:
+            for i in T.Parallel(2048):
+                A[block * 2048 + i] = -7
+
+    return main
+
+
+@tilelang.jit
+def equal_bytes():
+    """Equal constants of eight bits fill vectors of 256 bits (pull request 2701)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16384,), "uint8")):
+        with T.Kernel(2, threads=128) as block:
+            for i in T.Parallel(8192):
+                A[block * 8192 + i] = T.uint8(213)
+
+    return main
+
+
+@tilelang.jit
+def many_columns():
+    """Sums of 256, 128 and five times 16 columns of tensor memory, which has 512: an allocation of its own has 32 for 16
+    (pull request 2831).
+    """
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "bfloat16"),
+        B: T.Tensor((256, 64), "bfloat16"),
+        C: T.Tensor((128, 256), "float32"),
+        D: T.Tensor((128, 128), "float32"),
+        E: T.Tensor((5, 128, 16), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((128, 64), "bfloat16")
+            b = T.alloc_shared((256, 64), "bfloat16")
+            widest = T.alloc_tmem((128, 256), "float32")
+            wide = T.alloc_tmem((128, 128), "float32")
+            first = T.alloc_tmem((128, 16), "float32")
+            second = T.alloc_tmem((128, 16), "float32")
+            third = T.alloc_tmem((128, 16), "float32")
+            fourth = T.alloc_tmem((128, 16), "float32")
+            fifth = T.alloc_tmem((128, 16), "float32")
+            c = T.alloc_fragment((128, 256), "float32")
+            d = T.alloc_fragment((128, 128), "float32")
+            e = T.alloc_fragment((128, 16), "float32")
+            done = T.alloc_barrier([1] * 7)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.tcgen05_gemm(a, b, widest, transpose_B=True, mbar=done[0], clear_accum=True)
+            T.mbarrier_wait_parity(done[0], 0)
+            T.tcgen05_gemm(a, b[0:128, :], wide, transpose_B=True, mbar=done[1], clear_accum=True)
+            T.mbarrier_wait_parity(done[1], 0)
+            T.tcgen05_gemm(a, b[0:16, :], first, transpose_B=True, mbar=done[2], clear_accum=True)
+            T.mbarrier_wait_parity(done[2], 0)
+            T.tcgen05_gemm(a, b[16:32, :], second, transpose_B=True, mbar=done[3], clear_accum=True)
+            T.mbarrier_wait_parity(done[3], 0)
+            T.tcgen05_gemm(a, b[32:48, :], third, transpose_B=True, mbar=done[4], clear_accum=True)
+            T.mbarrier_wait_parity(done[4], 0)
+            T.tcgen05_gemm(a, b[48:64, :], fourth, transpose_B=True, mbar=done[5], clear_accum=True)
+            T.mbarrier_wait_parity(done[5], 0)
+            T.tcgen05_gemm(a, b[64:80, :], fifth, transpose_B=True, mbar=done[6], clear_accum=True)
+            T.mbarrier_wait_parity(done[6], 0)
+            T.copy(widest, c)
+            T.copy(c, C)
+            T.copy(wide, d)
+            T.copy(d, D)
+            T.copy(first, e)
+            T.copy(e, E[0, :, :])
+            T.copy(second, e)
+            T.copy(e, E[1, :, :])
+            T.copy(third, e)
+            T.copy(e, E[2, :, :])
+            T.copy(fourth, e)
+            T.copy(e, E[3, :, :])
+            T.copy(fifth, e)
+            T.copy(e, E[4, :, :])
+
+    return main
+
+
 ts = Case(ts_pair, targets=("sm_100",))
 zeros = Case(bulk_zeros, targets=("sm_100",))
 odd = Case(odd_bytes, targets=("sm_90",))
 phases = Case(parities, targets=("sm_90",))
 pair = Case(bytes_of_pairs, {"ranks": 2}, targets=("sm_100",))
 pairs = Case(bytes_of_pairs, {"ranks": 4}, targets=("sm_100",))
+words = Case(negative_words, targets=("sm_100",))
+bytes_ = Case(equal_bytes, targets=("sm_100",))
+columns = Case(many_columns, targets=("sm_100",))

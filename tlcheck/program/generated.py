@@ -1,8 +1,7 @@
 """Find where the generated CUDA computes something else than the TIR that it is printed from, or is refused by nvcc.
 
-Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
-device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
-of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
+Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of integers: some releases
+lose lanes where they pack them (`packing`). Integers of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
 CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
 reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal lanes are printed one by one: an atomic
 among them runs as often. A choice by a vector of conditions is `ushort4 ? a : b` before 0.1.14, which neither nvcc nor
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tlcheck.program.atomics import is_atomic
+from tlcheck.program.packing import is_unpacked, packing
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.program.roles import WRITE, accesses
@@ -27,7 +27,6 @@ from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.targets.target import AMD, Target
 
-_BYTES_APART = Release.of("0.1.12")  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
 _A_COPY = "let the body change a copy of it"
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
@@ -61,14 +60,6 @@ _EXACT = 8  # bits of an integer that bfloat16 holds
 _LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice is printed lane by lane
 _FOUR = 4  # bits
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
-
-
-def is_smeared(e: Expr, release: Release) -> bool:
-    """Whether equal lanes go through a `make_int` that smears signs. Four constants do not: they become one number."""
-    if e.op != "broadcast" or release >= _BYTES_APART:
-        return False
-    found = dtype_of(e.dtype)
-    return found.name == "int8" and found.lanes % 4 == 0 and not (found.lanes == 4 and e.args[0].op == "int")
 
 
 def is_repeated(e: Expr) -> bool:
@@ -117,6 +108,8 @@ def refusals(function: Function, release: Release, target: Target) -> Iterator[s
         yield from _fours(function)
     else:
         yield from (f"{words}, which nvcc refuses" for words, refused in of_halves(function, release) if refused)
+        if any(is_unpacked(e, release) for e in _parts(function)):
+            yield "32 lanes of 8 bits that are no constant, which nvcc refuses"
 
 
 def vector_choices(function: Function, release: Release, target: Target) -> Iterator[str]:
@@ -207,8 +200,8 @@ def departures(stmt: Stmt, release: Release, target: Target | None = None) -> It
     for e in postorder(expressions(stmt)):
         if is_promoted(e):
             yield Departure(f"{_operation(e)} is an int in CUDA", _IN_32_BITS)
-        elif is_smeared(e, release):
-            yield Departure("make_int of four int8 extends the sign of each over those above it")
+        elif how := packing(e, release):
+            yield Departure(how.value)
         elif e.op == "call" and e.args and "warp_reduce_" in name_of_call(e) and is_cut(e.args[-1].dtype, release):
             yield Departure(f"{name_of_call(e)} takes {e.args[-1].dtype} through int")
 

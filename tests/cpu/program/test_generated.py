@@ -79,6 +79,22 @@ def test_a_choice_by_a_vector_of_conditions(lanes: str, release: str, refused: b
         assert list(refusals(chosen, Release.of(release), arch)) == words
 
 
+@pytest.mark.parametrize(
+    ("dtype", "lanes", "release", "refused"),
+    [
+        ("uint8", 32, "0.1.12", True),
+        ("uint8", 32, "0.1.13", False),
+        ("uint8", 16, "0.1.12", False),
+        ("int32", 8, "0.1.12", False),
+    ],
+)
+def test_equal_bytes_of_256_bits(dtype: str, lanes: int, release: str, refused: bool) -> None:
+    """`make_ulonglong4` of 32 arguments."""
+    equal = function(Expr("broadcast", f"{dtype}x{lanes}", (given(dtype),), lanes))
+    words = ["32 lanes of 8 bits that are no constant, which nvcc refuses"] if refused else []
+    assert list(refusals(equal, Release.of(release), SM_90)) == words
+
+
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "int4x8"])
 def test_a_single_integer_of_four_bits_on_hip_is_a_word(dtype: str) -> None:
     loaded = function(Expr("cast", "int32", (given(dtype),)))

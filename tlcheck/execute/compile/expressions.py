@@ -16,6 +16,7 @@ from tlcheck.execute import field
 from tlcheck.execute.compile import formulas, registry
 from tlcheck.execute.compile.arithmetic import applied
 from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
+from tlcheck.execute.compile.packing import packed
 from tlcheck.execute.compile.program import EXPRESSIONS, KernelProgram
 from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame
@@ -34,7 +35,8 @@ from tlcheck.execute.memory.values import (
     wrapped,
 )
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.program.generated import is_repeated, is_smeared
+from tlcheck.program.generated import is_repeated
+from tlcheck.program.packing import packing
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
@@ -236,12 +238,14 @@ def _shuffle(e: Expr, program: KernelProgram) -> Code:
     if any(p.op != "int" for p in picks):
         raise NotModelled("shuffle with varying indices")
     sizes, order = [lanes_of(a.dtype) for a in e.args[:count]], [int(p.value or 0) for p in picks]
+    how = packing(e, program.release) if program.options.is_cuda else None
 
     def run(frame: Frame) -> Value:
         parts = [np.atleast_3d(_as_vector(v.run(frame), n)) for v, n in zip(vectors, sizes, strict=True)]
         shape = np.broadcast_shapes(*[p.shape[1:] for p in parts])
         lanes = np.concatenate([np.broadcast_to(p, (p.shape[0], *shape)) for p in parts])
-        return np.asarray(lanes[order[0]] if len(order) == 1 else lanes[order])
+        found = np.asarray(lanes[order[0]] if len(order) == 1 else lanes[order])
+        return found if how is None else packed(found, how)
 
     return Code(run)
 
@@ -293,8 +297,9 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
         count, form = _lanes(e), kind_of(e.dtype).array
-        if program.options.is_cuda and is_smeared(e, program.release):
-            return lambda value: _smeared(_broadcast(value, count, form))
+        how = packing(e, program.release) if program.options.is_cuda else None
+        if how is not None:
+            return lambda value: packed(_broadcast(value, count, form), how)
         return lambda value: _broadcast(value, count, form)
     if program.options.printed and is_promoted(e):
         return _promoted(exact(e.op, Scalars()), kind_of(e.dtype))
@@ -371,14 +376,6 @@ def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     if isinstance(value, np.ndarray):
         return np.broadcast_to(value.astype(form, copy=False), (count, *value.shape[-2:]))
     return np.full((count, 1, 1), value, form)
-
-
-def _smeared(lanes: Array) -> Array:
-    """Four lanes in the bytes of an int as `(x3 << 24) | (x2 << 16) | (x1 << 8) | x0` has them, signs and all."""
-    shifts = np.array([0, 8, 16, 24], np.int32).reshape(4, 1, 1)
-    fours = lanes.reshape(-1, 4, *lanes.shape[1:]).astype(np.int32)
-    packed = np.bitwise_or.reduce(fours << shifts, axis=1, keepdims=True)
-    return (packed >> shifts).astype(np.int8).reshape(lanes.shape)
 
 
 def _divide(a: Any, b: Any) -> Any:

@@ -72,9 +72,44 @@ def test_a_value_that_is_no_constant_is_packed_in_any_length() -> None:
     assert filled(below, 4, "0.1.11", made).verdict == "refuted"
 
 
+@pytest.mark.parametrize("release", ["0.1.10", "0.1.12"])
+def test_the_sign_of_a_word_covers_the_one_above_it(release: str) -> None:
+    """Eight int32 are four of `(long long)(int)(-7) | (long long)(int)(-7) << 32`."""
+    found = filled(Expr("int", "int32", (), -7), 8, release)
+    assert found.difference is not None
+    assert (found.difference.index, found.difference.expected, found.difference.got) == ((1,), "-7", "-1")
+    assert found.difference.count == 2 * 4
+
+
+@pytest.mark.parametrize(("release", "verdict"), [("0.1.12", "refuted"), ("0.1.13", "agreed")])
+def test_words_that_are_chosen_lane_by_lane_are_packed_alike(release: str, verdict: str) -> None:
+    """Thread 0 writes -1, 0, -1, 0, .. in one vector."""
+    made = Kernel(threads=1)
+    lanes = [Expr("sub", "int32", (made.tx, Expr("int", "int32", (), 1 - n % 2))) for n in range(8)]
+    numbers = [Expr("int", "int32", (), n) for n in range(8)]
+    place = Expr("ramp", "int32x8", (numbers[0], numbers[1]), 8)
+    store = Store(made.tensor("C", "int32", [8]), (place,), Expr("shuffle", "int32x8", (*lanes, *numbers), 8))
+    assert report(made, store, release).verdict == verdict
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("int8", 5), ("uint8", 213)])
+def test_of_32_bytes_half_are_set(dtype: str, value: int) -> None:
+    """make_longlong4 of four numbers of 32 bits."""
+    found = filled(Expr("int", dtype, (), value), 32, "0.1.12")
+    assert found.difference is not None
+    assert (found.difference.index, found.difference.expected, found.difference.got) == ((4,), str(value), "0")
+    assert found.difference.count == 2 * 16
+
+
 @pytest.mark.parametrize(
     ("dtype", "value", "lanes", "release"),
     [
+        ("int32", -7, 8, "0.1.13"),
+        ("int32", -7, 8, "0.1.9"),
+        ("int32", -7, 4, "0.1.12"),
+        ("int32", 7, 8, "0.1.12"),
+        ("uint32", 7, 8, "0.1.12"),
+        ("int8", -7, 32, "0.1.13"),
         ("int8", -7, 16, "0.1.12"),
         ("int8", 7, 16, "0.1.11"),
         ("int8", -7, 4, "0.1.11"),
