@@ -153,9 +153,7 @@ def equal_bytes():
 
 @tilelang.jit
 def many_columns():
-    """Sums of 256, 128 and five times 16 columns of tensor memory, which has 512: an allocation of its own has 32 for 16
-    (pull request 2831).
-    """
+    """Sums of 256, 128 and five times 16 columns of the 512 of tensor memory: an allocation has 32 at least (2831)."""
 
     @T.prim_func
     def main(

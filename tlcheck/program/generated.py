@@ -1,12 +1,12 @@
 """Find where the generated CUDA computes something else than the TIR that it is printed from, or is refused by nvcc.
 
-Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of integers: some releases
-lose lanes where they pack them (`packing`). Integers of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
-CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
-reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal lanes are printed one by one: an atomic
-among them runs as often. A choice by a vector of conditions is `ushort4 ? a : b` before 0.1.14, which neither nvcc nor
-hipcc takes (pull requests 2843, 2889). HIP has its own numbers of eight bits, and stores a whole word for an integer of
-four.
+Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of integers: some releases lose lanes
+where they pack them (`packing`). Integers of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them
+through int. Scalar floats of 16 bits are CUTLASS's classes, which many functions of CUDA do not take, so that nvcc
+refuses the kernel. Bounds of a loop: TIR reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal
+lanes are printed one by one: an atomic among them runs as often. A choice by a vector of conditions is `ushort4 ? a :
+b` before 0.1.14, which neither nvcc nor hipcc takes (pull requests 2843, 2889). HIP has its own numbers of eight bits,
+and stores a whole word for an integer of four.
 """
 
 from __future__ import annotations

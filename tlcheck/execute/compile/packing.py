@@ -25,11 +25,13 @@ def _words(lanes: Array) -> Array:
     """Each second lane is -1 where the one before it is negative."""
     pairs = lanes.reshape(-1, 2, *lanes.shape[1:]).copy()
     pairs[:, 1][pairs[:, 0] < 0] = -1
-    return pairs.reshape(lanes.shape)
+    found: Array = pairs.reshape(lanes.shape)
+    return found
 
 
 def _halves(lanes: Array) -> Array:
     """The upper four of each eight lanes are 0."""
     eights = lanes.reshape(-1, 8, *lanes.shape[1:]).copy()
     eights[:, 4:] = 0
-    return eights.reshape(lanes.shape)
+    found: Array = eights.reshape(lanes.shape)
+    return found
