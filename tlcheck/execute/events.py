@@ -162,6 +162,9 @@ class Observer:
         to which it goes, and whose mbarrier it completes, where that may be another block of the cluster.
         """
 
+    def response_asked(self, key: object, mask: Mask, at: Array) -> None:
+        """Active threads ask for what comes later, and completes a barrier `key` of the worlds `at`."""
+
     def bulk_store_issued(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:

@@ -119,6 +119,18 @@ class VectorClock(Observer):
             there = world if at is None else int(at[world])
             fenced[there] = np.maximum(fenced[there], self.fenced[world, warps].max(axis=0))
 
+    def response_asked(self, key: object, mask: Mask, at: Array) -> None:
+        """Active threads have asked for what completes a barrier of the worlds `at`: it comes after what they know.
+
+        An asynchronous operation comes after the instructions before it (PTX ISA 8.9.1.1), so that those who wait for
+        it do, too. Of the warp itself earlier epochs alone count: what it does now may stand after the request.
+        """
+        told = self._released.setdefault(key, self._nothing())[0]
+        for world, warps in self._warps_of(mask):
+            known, own = self.clocks[world, warps], self._own[world, warps]
+            known[np.arange(len(warps)), own] -= EPOCH
+            told[at[world]] = np.maximum(told[at[world]], known.max(axis=0))
+
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world: what was released goes to those who wait from now on."""
         published = self._published.setdefault(key, self._nothing())

@@ -6,7 +6,9 @@ It is pure Python, and `tilelang.testing` needs it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
 from typing import Any
 
 PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "py")
@@ -21,6 +23,12 @@ class BorrowedFinder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Implement `importlib.abc.MetaPathFinder`."""
         return PathFinder.find_spec(name, [self._folder]) if name in PACKAGES else None
+
+    def find_distributions(self, context: DistributionFinder.Context) -> Iterable[Distribution]:
+        """Implement `importlib.abc.MetaPathFinder`: pytest's first line says the version of pluggy."""
+        if context.name not in PACKAGES:
+            return ()
+        return MetadataPathFinder.find_distributions(DistributionFinder.Context(name=context.name, path=[self._folder]))
 
 
 def install(folder: str) -> None:

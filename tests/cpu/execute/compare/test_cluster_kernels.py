@@ -175,6 +175,18 @@ def test_a_response_that_is_asked_for_while_others_read_the_last_one_is_a_race()
     assert "a barrier of the cluster" in {race.missing for race in found.races}
 
 
+def test_a_response_comes_after_what_its_asker_waited_for() -> None:
+    """The second block's warps are ordered by the first one's request alone (the form after pull request 2423)."""
+    found = execute(fixture("said"), Request(blocks=1))
+    assert verdicts(found) == {"agreed"}
+    assert not found.races
+
+
+def test_a_request_that_waits_for_nobody_orders_nothing() -> None:
+    found = changed("said", "mbarrier_wait_parity", 0, gone)
+    assert {race.buffer for race in found.races} >= {"said"} or found.illegal is not None
+
+
 def test_a_response_that_is_not_waited_for_is_noticed() -> None:
     found = changed("taken", "mbarrier_wait_parity", 0, gone)
     assert verdicts(found) != {"agreed"}

@@ -85,6 +85,7 @@ def try_cancel(e: Expr, program: KernelProgram) -> Run:
         for number in dict.fromkeys(number for _, number in goals):
             key = done.barriers.name, number
             observers.bulk_load_issued(place, where, mask, issuer, origin, key, found, None, at)
+            observers.response_asked(key, issuer, at)
         for world, number in goals:
             done.barriers.coming[world, number] += _OCTETS
 
