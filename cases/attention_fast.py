@@ -70,6 +70,7 @@ def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_
     q_shape = [batch, heads, seq_len, dim]
     kv_shape = [batch, heads // groups, seq_len, dim]
     blocks = seq_len // block_queries
+    half = dim // 2
     rows = T.GemmWarpPolicy.FullRow
     assert seq_len % block_keys == 0, "seq_len must be a multiple of the key block"
     assert window_size is None or window_size % block_queries == 0, "window_size must be a multiple of the query block"
@@ -110,10 +111,11 @@ def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_
             pT_cast = T.alloc_fragment([block_keys, block_queries], dtype)
             dsT_cast = T.alloc_fragment([block_keys, block_queries], dtype)
             dv = T.alloc_fragment([block_keys, dim], accum_dtype)
-            dk = T.alloc_fragment([block_keys, dim], accum_dtype)
+            dk_left = T.alloc_fragment([block_keys, half], accum_dtype)
+            dk_right = T.alloc_fragment([block_keys, half], accum_dtype)
             dq = T.alloc_fragment([block_queries, dim], accum_dtype)
             dv_shared = T.alloc_shared([block_keys, dim], accum_dtype)
-            dk_shared = T.alloc_shared([block_keys, dim], accum_dtype)
+            dk_shared = T.alloc_shared([block_keys, half], accum_dtype)
             T.annotate_layout(
                 {
                     dQ: make_dq_layout(dQ),
@@ -127,7 +129,8 @@ def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_
             T.copy(K[b, kv, by * block_keys : (by + 1) * block_keys, :], K_shared)
             T.copy(V[b, kv, by * block_keys : (by + 1) * block_keys, :], V_shared)
             T.clear(dv)
-            T.clear(dk)
+            T.clear(dk_left)
+            T.clear(dk_right)
 
             for step in T.Pipelined(last_block(by) - first_block(by), num_stages=2):
                 k = last_block(by) - 1 - step
@@ -161,16 +164,20 @@ def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_
                 for i, j in T.Parallel(block_keys, block_queries):
                     dsT_cast[i, j] = pT[i, j] * (dsT[i, j] - delta[j]) * sm_scale
 
-                # dQ += dS K and dK += dS^T Q
+                # dQ += dS K, added while the left half of dK += dS^T Q is computed
                 T.copy(dsT_cast, dsT_shared)
                 issue(dsT_shared, K_shared, dq, transpose_A=True, clear_accum=True)
-                T.gemm(dsT_cast, q_do[0, :, :], dk, policy=rows)
+                issue(dsT_cast, q_do[0, :, :half], dk_left, policy=rows)
+                T.wait_wgmma(1)
                 T.atomic_add(dQ[b, h, k * block_queries : (k + 1) * block_queries, :], dq)
+                T.gemm(dsT_cast, q_do[0, :, half:], dk_right, policy=rows)
 
             T.copy(dv, dv_shared)
             T.atomic_add(dV[b, kv, by * block_keys : (by + 1) * block_keys, :], dv_shared)
-            T.copy(dk, dk_shared)
-            T.atomic_add(dK[b, kv, by * block_keys : (by + 1) * block_keys, :], dk_shared)
+            T.copy(dk_left, dk_shared)
+            T.atomic_add(dK[b, kv, by * block_keys : (by + 1) * block_keys, :half], dk_shared)
+            T.copy(dk_right, dk_shared)
+            T.atomic_add(dK[b, kv, by * block_keys : (by + 1) * block_keys, half:], dk_shared)
 
     return flash_bwd
 

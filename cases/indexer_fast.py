@@ -133,6 +133,7 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
                     T.tma_copy(
                         S_shared[n % 2, :, :],
                         S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys],
+                        eviction_policy="evict_first",  # nobody reads them again
                     )
                 else:
                     T.copy(logits, S_shared)
