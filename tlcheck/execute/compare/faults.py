@@ -134,7 +134,8 @@ class Faults:
         drawn inputs.
         """
         for left in exits:
-            if "out of bounds" not in illegal.what or left.buffer != illegal.buffer or left.stmt.line != illegal.line:
+            elsewhere = illegal.line not in (0, left.stmt.line)  # 0: it is not known
+            if "out of bounds" not in illegal.what or left.buffer != illegal.buffer or elsewhere:
                 continue
             if self._is_led(left):
                 element = f"{left.buffer}[{', '.join(map(str, left.index))}]"

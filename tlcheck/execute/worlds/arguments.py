@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +13,11 @@ from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor
 from tlcheck.execute.memory.values import Array, Kind, kind_of
-from tlcheck.execute.reasons import NotModelled, Stopped
+from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
-from tlcheck.execute.worlds.offsets import indices, lengths, offsets
+from tlcheck.execute.worlds.limits import limits
+from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
@@ -52,20 +52,29 @@ class Arguments:
             raise Stopped("no sizes found that keep what the kernel assumes", reasons.SIZES)
         self.sizes = sizes
         known = () if course.draw is None else (course.draw,)
-        # what indices are below: the extents of the axes, as far as they are known before the kernel runs
-        found = []
-        for name, extents in indices(self._function).items():
-            with suppress(NotModelled):
-                found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
-        ranges = tuple(found)
         floats = any(kind_of(b.dtype).is_float for b in self._function.buffers)
-        draws = (*_DRAWS, _UNIT) if floats else _DRAWS
+        draws = self._limited((*_DRAWS, _UNIT) if floats else _DRAWS)
         is_drawn = not own or any(self._drawn.values())
-        self.draws: Sequence[Draw] = (*known, *(replace(d, ranges=ranges) for d in draws)) if is_drawn else _DRAWS[:1]
+        self.draws: Sequence[Draw] = (*known, *draws) if is_drawn else _DRAWS[:1]
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)
         self._scales = scale_words(self._function)
+
+    def _limited(self, draws: Sequence[Draw]) -> Sequence[Draw]:
+        """The draws within the limits of each tensor; first two of them with places from everywhere, and -1 where the
+        kernel asks for it.
+        """
+        found = limits(self._function, self.sizes)
+        ranges = tuple([(name, max(1, known.below)) for name, known in found.items() if known.below is not None])
+        least = tuple([(name, known.least) for name, known in found.items() if known.least])
+        usual = [replace(draw, ranges=ranges, least=least) for draw in draws]
+        signed = {str(b.data.value) for b in self._function.buffers if b.dtype.startswith("int")}
+        places = tuple([name for name, known in found.items() if known.below is not None and not known.counts])
+        none = tuple([name for name, known in found.items() if known.none and name in signed])
+        chained = tuple([name for name, known in found.items() if known.chained and name in signed])
+        first = [replace(draw, places=places, none=none, chained=chained) for draw in usual[:2]]
+        return (*(first if places or none or chained else ()), *usual)
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""

@@ -28,6 +28,7 @@ _SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
 _FACTORS = {UE8M0: (124, 7), UE4M3: (0x30, 24)}  # the bytes that are drawn: the first, and how many
 _EXACT = 3  # the first seed has integers of at most this size, which every dtype has
 _MOST_TRIED = 4096
+_MOST = 2**31
 _NUMBERS = (1, 0, 3)  # tried for integer parameters that are no sizes, where sizes do not fit them
 _WITH_NUMBERS = 3  # sizes with which these are tried
 _UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promises allow it
@@ -40,7 +41,9 @@ class Draw:
 
     So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty, and a
     loop whose length is read from memory has no step in the first block, or in all.
-    ranges: what the integers of a tensor are below in any case, since they are indices.
+    ranges: what the integers of a tensor are below in any case, since they are indices; least: the smallest, if not 0.
+    places: tensors whose elements are drawn from all of their range, but for seed 0. none: of some elements it is -1.
+    chained: elements are the places of others, further to the front, or -1.
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
@@ -51,6 +54,10 @@ class Draw:
     further: tuple[tuple[str, int], ...] = ()
     gaps: bool = True
     ranges: tuple[tuple[str, int], ...] = ()
+    least: tuple[tuple[str, int], ...] = ()
+    places: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
+    chained: tuple[str, ...] = ()
     sparse: bool = False
     unit: bool = False
     distinct: tuple[str, ...] = ()
@@ -64,7 +71,14 @@ class Draw:
     def limit(self, name: str, seed: int = 1) -> int:
         """Return what the integers of a tensor are below."""
         drawn = dict(self.further).get(name, self.below) if seed else self.below
-        return min(drawn, dict(self.ranges).get(name, drawn))
+        within = dict(self.ranges).get(name, drawn)
+        if seed and name in self.places and name not in dict(self.further):
+            return within
+        return max(self.floor(name) + 1, min(self.floor(name) + drawn, within))
+
+    def floor(self, name: str) -> int:
+        """Return the smallest integer of a tensor."""
+        return dict(self.least).get(name, 0)
 
     def with_limit(self, name: str, below: int) -> Draw:
         """Another one for this tensor alone."""
@@ -231,7 +245,7 @@ def scalars(function: Function, values: Mapping[str, int], seed: int) -> dict[st
         if p.dtype.startswith(("float", "bfloat")):
             kind = kind_of(p.dtype)
             key = _key(str(p.value), seed)
-            found[str(p.value)] = float(_drawn(kind, seed, key, np.zeros(1, np.int64), 1)[0])
+            found[str(p.value)] = float(_drawn(kind, seed, key, np.zeros(1, np.int64), Draw(), "")[0])
     return found
 
 
@@ -282,26 +296,33 @@ def contents(name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset())
 
     def elements(seed: int, numbers: Array) -> Array | None:
         if name in draw.distinct and not kind.is_float:
-            return _distinct(key(seed), numbers, dict(draw.ranges)[name]).astype(kind.array)
-        found = _drawn(kind, seed, key(seed), numbers, draw.limit(name, seed))
+            return _with_none(key(seed), numbers, _distinct(key(seed), numbers, draw, name), name in draw.none, kind)
+        found = _drawn(kind, seed, key(seed), numbers, draw, name)
         if draw.unit and kind.is_float:
             found = np.asarray(rounded(found % (_EXACT + 1) / (_EXACT + 1) if seed == 0 else np.abs(found), kind))
             found = np.where(found < 1, found, 0.0)  # what a narrow type rounds to 1
         if draw.sparse:
             found = np.where(_kept(key(seed), numbers), found, found.dtype.type(0))
         if draw.gaps and not seed and lengths:
-            found[np.isin(numbers, list(lengths))] = 0
+            found[np.isin(numbers, list(lengths))] = draw.floor(name)
+        found = _with_none(key(seed), numbers, found, name in draw.none, kind)
         return _with_specials(key(seed), numbers, found, kind) if draw.special and kind.is_float else found
 
     return elements
 
 
-def _distinct(key: int, numbers: Array, limit: int) -> Array:
-    """Integers below a limit, no two of which are equal among as many neighbours: a step that has no factor in common
-    with the limit, from a place on.
+def _distinct(key: int, numbers: Array, draw: Draw, name: str) -> Array:
+    """Integers within a tensor's limits, no two of which are equal among as many neighbours: a step that has no factor
+    in common with how many there are, from a place on.
     """
+    limit = max(1, dict(draw.ranges)[name] - draw.floor(name))
     steps = (step for step in range(1 + key % limit, 2 * limit + 2) if gcd(step, limit) == 1)
-    return np.asarray((numbers * next(steps) + (key >> 32) % limit) % limit)
+    return np.asarray((numbers * next(steps) + (key >> 32) % limit) % limit + draw.floor(name))
+
+
+def _with_none(key: int, numbers: Array, found: Array, asked: bool, kind: Kind) -> Array:
+    """Of eight elements one is -1, where the kernel asks for that."""
+    return np.where(asked & (_below(_words(key ^ 3, numbers), 8) == 0), -1, found).astype(kind.array)
 
 
 def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:
@@ -363,12 +384,15 @@ def _key(name: str, seed: int) -> int:
     return words_of(repr((name, seed)))
 
 
-def _drawn(kind: Kind, seed: int, key: int, numbers: Array, below: int) -> Array:
+def _drawn(kind: Kind, seed: int, key: int, numbers: Array, draw: Draw, name: str) -> Array:
     words = _words(key, numbers)
     if kind.family == "bool":
         return np.asarray(words >> np.uint64(63) != 0)
+    if not kind.is_float and name in draw.chained:
+        place = numbers % dict(draw.ranges).get(name, _MOST)
+        return np.asarray((words >> np.uint64(33)).astype(np.int64) % (place + 1) - 1).astype(kind.array)
     if not kind.is_float:
-        low, high = _range(kind, seed, below)
+        low, high = _range(kind, seed, draw, name)
         return (_below(words, high - low) + low).astype(kind.array)
     if seed == 0:
         return _below(words, 2 * _EXACT + 1).astype(np.float64) - _EXACT
@@ -376,11 +400,11 @@ def _drawn(kind: Kind, seed: int, key: int, numbers: Array, below: int) -> Array
     return np.asarray(rounded(unit, kind))
 
 
-def _range(kind: Kind, seed: int, below: int) -> tuple[int, int]:
+def _range(kind: Kind, seed: int, draw: Draw, name: str) -> tuple[int, int]:
     """The integers that are drawn: of 8 bits all, which may be several packed numbers, but for seed 0."""
-    if kind.bits > 8:
-        return 0, below
-    if seed and below >= Draw().below:
+    if kind.bits > 8 or name in dict(draw.ranges):
+        return draw.floor(name), draw.limit(name, seed)
+    if seed and draw.limit(name, seed) >= Draw().below:
         return kind.limits[0], kind.limits[1] + 1
     return max(-_EXACT, kind.limits[0]), _EXACT + 1
 

@@ -1,6 +1,5 @@
 """Tensors of places. Offsets: a kernel that reads L[i] and L[i + 1] takes what lies between them, as of packed
-sequences. Indices: an element of the tensor is itself the place of what is read or written, as an expert's number.
-Lengths: an element says how many steps a loop has.
+sequences. Lengths: an element says how many steps a loop has.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements, substitute
 
-_ONE = Expr("int", "int32", (), 1)
 _TRIED = (3, 7, 12)  # values of the variables in two indices that are compared
 
 
@@ -26,24 +24,6 @@ def offsets(function: Function) -> Mapping[str, Expr | None]:
             reads.setdefault(buffer.data.uid, []).append(places[0])
     found = [b for b in function.buffers if b.dtype.startswith("int") and _neighbours(reads.get(b.data.uid, ()))]
     return {str(b.data.value): next(_extents(b, accesses), None) for b in found}
-
-
-def indices(function: Function) -> Mapping[str, Sequence[Expr]]:
-    """The tensors of indices by pointer, with what their elements are below: the extents of the axes that they index.
-
-    An element that says how many steps a loop has may be as large as an axis that the loop's variable indexes.
-    """
-    found: dict[str, list[Expr]] = {}
-    tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
-    steps = {loop.var.uid: _uncast(extent) for loop, extent in _loops(function)}
-    for buffer, places in _accesses(function):
-        for extent, index in zip(buffer.shape, places, strict=False):
-            index = _uncast(index)
-            if index.op == "var" and index.uid in steps:
-                index, extent = steps[index.uid], Expr("add", extent.dtype, (extent, _ONE))
-            if index.op == "load" and index.buffer is not None and index.buffer.data.uid in tensors:
-                found.setdefault(tensors[index.buffer.data.uid], []).append(extent)
-    return found
 
 
 def lengths(function: Function) -> Mapping[str, Set[int]]:
@@ -67,12 +47,6 @@ def _loops(function: Function) -> Iterator[tuple[For, Expr]]:
             (bound[stmt.var.uid],) = substitute([stmt.value], bound)
         if isinstance(stmt, For):
             yield stmt, substitute([stmt.extent], bound)[0]
-
-
-def _uncast(e: Expr) -> Expr:
-    while e.op == "cast":
-        e = e.args[0]
-    return e
 
 
 @lru_cache(maxsize=16)

@@ -8,12 +8,11 @@ import numpy as np
 
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.worlds import inputs
-from tlcheck.execute.worlds.offsets import indices, offsets
+from tlcheck.execute.worlds.offsets import offsets
 from tlcheck.snapshot.codec import loads
-from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 
 SUMS = loads((FOLDER / "wrong/sums-0.1.9.snapshot.json").read_text())
@@ -50,37 +49,6 @@ def test_what_is_read_with_its_neighbour_is_an_offset_into_what_it_indexes() -> 
     assert list(found) == ["L"]
     assert found["L"] is TOTAL
     assert not offsets(_kernel(2))
-
-
-def test_an_element_that_is_a_place_is_an_index() -> None:
-    """Row experts[y] of B, by a variable and through a cast; an offset that something is added to is none."""
-    experts = Buffer("experts", "int32", (_int(5),), "global", _var("experts", 7, "handle"))
-    number = _var("number", 8)
-    row = Expr("cast", "int64", (number,))
-    one = Expr("float", "float32", (), 1.0)
-    body = (
-        Bind(number, Expr("load", "int32", (Y,), buffer=experts)),
-        Store(B, (row, _int(0)), one),
-        Store(B, (Expr("add", "int32", (number, _int(3))), _int(1)), one),
-    )
-    kernel = Function("main", (experts.data, B.data, TOTAL), (experts, B), (), Seq(body))
-    assert indices(kernel) == {"experts": [TOTAL]}
-    assert indices(_kernel(1)) == {}
-
-
-def test_a_loop_has_no_more_steps_than_the_axis_that_its_variable_indexes() -> None:
-    """for k in range(counts[y]): B[k, 0] = 1: an element of counts is at most `total`. B[k + 1, 0] says nothing."""
-    counts, k = Buffer("counts", "int32", (_int(5),), "global", _var("counts", 9, "handle")), _var("k", 10)
-    one = Expr("float", "float32", (), 1.0)
-    steps = Expr("load", "int32", (Y,), buffer=counts)
-
-    def found(index: Expr) -> list[object]:
-        loop = For(k, _int(0), steps, "serial", Store(B, (index, _int(0)), one))
-        kernel = Function("main", (counts.data, B.data, TOTAL), (counts, B), (), loop)
-        return [evaluated(e, {"total": 7}) for e in indices(kernel).get("counts", ())]
-
-    assert found(k) == [8]
-    assert found(Expr("add", "int32", (k, _int(1)))) == []
 
 
 def test_indices_are_drawn_within_the_axis() -> None:
