@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from tlcheck.remedy.python_buffers import SETTING, is_allocation, uses_of
 from tlcheck.remedy.python_edits import called, nodes, shapes
 
 _Range = tuple[int, int]  # the smallest and the greatest value
@@ -19,7 +20,35 @@ _LOOPS = ("range", "serial", "Parallel", "Pipelined", "vectorized", "unroll", "P
 def leaving(tree: ast.Module) -> set[str]:
     """Return the buffers that an index or a region of a copy leaves. What is not constant leaves none."""
     sizes = {name: [_constant(extent) for extent in shape.elts] for name, shape in shapes(tree)}
-    return set(_leaving(tree, dict(_thread_numbers(tree)), sizes))
+    return set(_leaving(tree, _stored(tree, dict(_thread_numbers(tree))), sizes))
+
+
+def _stored(tree: ast.Module, ranges: Mapping[str, _Range]) -> dict[str, _Range]:
+    """Return ranges with those of variables and buffers that only assignments set: `first[0] = k * 2`."""
+    assigned = list(_assigned(tree, ranges))
+    calls = (stmt for stmt in nodes(tree, ast.stmt) if isinstance(stmt, (ast.Expr, ast.AugAssign)))
+    set_otherwise = {name for stmt in calls for name, how in uses_of(stmt) if how in SETTING}
+    known = dict(ranges)
+    for _ in assigned:  # a value may follow from another one
+        for name in {name for name, _, _ in assigned} - set_otherwise - known.keys():
+            found = [_range(value, {**known, **around}) for each, value, around in assigned if each == name]
+            if None not in found:
+                lows, highs = zip(*(each for each in found if each is not None), strict=True)
+                known[name] = min(lows), max(highs)
+    return known
+
+
+def _assigned(node: ast.AST, ranges: Mapping[str, _Range]) -> Iterator[tuple[str, ast.expr, Mapping[str, _Range]]]:
+    """Yield each variable or buffer that an assignment sets, with the value and the ranges of the loops around it."""
+    if isinstance(node, (ast.For, ast.With)):
+        ranges = {**ranges, **dict(_bound(node))}
+    if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Call) and is_allocation(node.value)):
+        for target in node.targets:
+            name = target.value if isinstance(target, ast.Subscript) else target
+            if isinstance(name, ast.Name):
+                yield name.id, node.value, ranges
+    for child in ast.iter_child_nodes(node):
+        yield from _assigned(child, ranges)
 
 
 def _thread_numbers(tree: ast.Module) -> Iterator[tuple[str, _Range]]:
@@ -107,7 +136,7 @@ def _range(e: ast.expr, ranges: Mapping[str, _Range]) -> _Range | None:
     match e:
         case ast.Constant(int(value)):
             return value, value
-        case ast.Name(name):
+        case ast.Name(name) | ast.Subscript(ast.Name(name)):
             return ranges.get(name)
         case ast.BinOp(left, op, right):
             one, other = _range(left, ranges), _range(right, ranges)

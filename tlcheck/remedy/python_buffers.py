@@ -53,7 +53,7 @@ def _allocated(tree: ast.Module) -> set[str]:
     return {
         a.targets[0].id
         for a in nodes(tree, ast.Assign)
-        if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and _is_allocation(a.value)
+        if isinstance(a.targets[0], ast.Name) and isinstance(a.value, ast.Call) and is_allocation(a.value)
     }
 
 
@@ -69,7 +69,8 @@ def _settled(uses: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, how) for name, how in uses if how != "w" or name not in read]
 
 
-def _is_allocation(call: ast.Call) -> bool:
+def is_allocation(call: ast.Call) -> bool:
+    """Return whether a call gives a buffer that a kernel sets before it reads it."""
     name = called(call)
     return name.startswith("alloc_") and name not in _EXEMPT
 

@@ -28,6 +28,9 @@ def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
         ("T.copy(s, B)", set()),  # a row of it
         ("T.copy(A, s)", {"s"}),
         ("T.copy(A[row, 0], s)", set()),  # nobody knows
+        ("f = T.alloc_local((1,), 'int32'); f[0] = k * 2; row = f[0]; T.copy(A[row, 0], s)", set()),
+        ("f = T.alloc_local((1,), 'int32'); f[0] = k * 3; row = f[0]; T.copy(A[row, 0], s)", {"A"}),
+        ("f = T.alloc_local((1,), 'int32'); f[0] = k * 3; T.copy(B[0], f); T.copy(A[f[0], 0], s)", set()),
         ("B[bx + 7] = s[0, 0]", {"B"}),
         ("B[bx * 4 + k] = s[k, 7 - k]", set()),
         ("B[k - 1] = s[k // 2, (k + 9) % 8]", {"B"}),
