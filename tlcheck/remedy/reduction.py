@@ -16,19 +16,20 @@ from itertools import islice
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_bounds import leaving
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling, without_output
-from tlcheck.remedy.python_copies import copies
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
+from tlcheck.remedy.python_merging import copies, factors
 from tlcheck.remedy.python_slicing import slices
 from tlcheck.remedy.reduction_trials import Benches
 
-_WIDTH = 119  # of a line, where a function's parameters fit
+_WIDTH = 120  # of a line, where a function's parameters fit
 _HALVABLE: Mapping[str, Edits] = {
     "names": edits.names,
     "statements": edits.statements,
     "loops and conditions": edits.wrappers,
     "copies": copies,
+    "factors": factors,
     "keywords": edits.keywords,
     "axes of the grid": edits.grids,
     "axes of buffers": edits.axes,

@@ -15,8 +15,8 @@ from tlcheck.cli.main import main
 from tlcheck.gate.verdict_outcomes import wrong_claim
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
-from tlcheck.remedy.python_copies import copies
 from tlcheck.remedy.python_folding import without_parameters
+from tlcheck.remedy.python_merging import copies, factors
 from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
@@ -206,8 +206,25 @@ def test_one_buffer_stands_for_both_sides_of_a_copy() -> None:
     assert len(found - {before}) == 3, "either buffer, or the parameter"
 
 
+def test_a_product_of_one_buffer_needs_no_other() -> None:
+    tree = ast.parse(UNSET.replace("T.gemm(a, b, c)", "T.copy(A, b)\nT.gemm(a, b, c)"))
+    factors(tree)[1]()
+    without_dangling(tree, {"d"})
+    assert "T.gemm(a, a, c)" in ast.unparse(tree)
+    assert "b = " not in ast.unparse(tree)
+
+
 def test_edits_leave_what_is_python() -> None:
-    for kind in (copies, edits.names, edits.statements, edits.wrappers, edits.grids, edits.keywords, edits.axes):
+    for kind in (
+        copies,
+        factors,
+        edits.names,
+        edits.statements,
+        edits.wrappers,
+        edits.grids,
+        edits.keywords,
+        edits.axes,
+    ):
         for number in range(len(kind(ast.parse(BUILDER)))):
             tree = ast.parse(BUILDER)
             kind(tree)[number]()

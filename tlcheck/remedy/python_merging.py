@@ -1,4 +1,4 @@
-"""Edits that do without a copy: what is on one side of it stands for both, or is stored where the copy would put it."""
+"""Edits after which one buffer does the work of two: on both sides of a copy, as both factors of a product."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ def copies(tree: ast.Module) -> list[Edit]:
     stored = [partial(_store, block, stmt, *names) for block, stmt, names in found]
     merged = [partial(_merge, tree, block, stmt, gone, kept) for block, stmt, (kept, gone) in found]
     return [*stored, *merged, *(partial(_merge, tree, block, stmt, *names) for block, stmt, names in found)]
+
+
+def factors(tree: ast.Module) -> list[Edit]:
+    """Multiply a buffer by itself: nobody reads the other one then."""
+    found: list[Edit] = []
+    for call in nodes(tree, ast.Call):
+        match call.args:
+            case [ast.Name() as one, ast.Name() as other, _, *_] if (
+                called(call).endswith("gemm") and one.id != other.id
+            ):
+                found += [partial(setattr, one, "id", other.id), partial(setattr, other, "id", one.id)]
+    return found
 
 
 def _copied(stmt: ast.stmt) -> tuple[str, str] | None:
