@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from tlcheck import __version__
 from tlcheck.program.release import Release
 from tlcheck.remedy.changes import keyed
 from tlcheck.remedy.issue import Issue
+from tlcheck.report import issue_cuda
 from tlcheck.report.fix_text import named
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
-_COLUMNS, _OF_A_SIDE = 160, 4
-_ORDERING = "wait|syncthreads|fence|arrive|commit"  # in the names of functions of CUDA
+_COLUMNS = 160
 _UNSURE = "or an earlier one: "  # of a pass
-_LEAST_CUDA = 5  # lines of a kernel that are worth showing
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
     "early": "`{}` is read before it is written",
@@ -38,8 +37,7 @@ def write(file: TextIO, issue: Issue) -> None:
     """Write the issue. CUDA is left out where it does not fit."""
     above, below = [*_above(issue)], [*_below(issue)]
     room = LONGEST - len(above) - len(below) - 5
-    cuda = [*_cuda(issue, room)] or [*_generated(issue, room)]
-    file.write("\n".join([*above, "", *cuda, *below]) + "\n")
+    file.write("\n".join([*above, "", *issue_cuda.section(issue, room), *below]) + "\n")
 
 
 def _above(issue: Issue) -> Iterator[str]:
@@ -149,66 +147,6 @@ def _what_it_prints(issue: Issue) -> str:
         f" executed on the CPU as lowered, it is {element.got.replace('poison', 'undefined')}."
         " Without a GPU it prints the CUDA source."
     )
-
-
-def _cuda(issue: Issue, room: int) -> Iterator[str]:
-    """Yield what differs: all of it, or as many places as fit that are about the finding; long lines are cut."""
-    if issue.cuda is None:
-        return
-    hunks = [_short(hunk) for hunk in issue.cuda.hunks]
-    is_whole = sum(len(hunk) + 1 for hunk in hunks) <= room
-    shown: list[str] = []
-    for hunk in hunks if is_whole else filter(_about(issue.claim.finding), hunks):
-        if len(shown) + len(hunk) + 1 <= room:
-            shown += ["@@", *hunk]
-    if not shown:
-        return
-    part = "" if is_whole else ", in part"
-    release = issue.reduced.result.run.release
-    yield f"**CUDA**: {release} (`-`) against {issue.cuda.what} (`+`), which is right{part}:"
-    yield "```diff"
-    yield from map(_cut, shown[1:])
-    yield "```"
-    yield ""
-
-
-def _about(finding: Finding | None) -> Callable[[Sequence[str]], bool]:
-    """Return whether lines that differ name a buffer of the finding, or what would order two accesses."""
-    origin = finding.origin if finding is not None else None
-    names = "|".join(map(re.escape, origin.buffers)) if origin is not None else ""
-    words = [rf"\b({names})\b"] if names else []
-    words += [_ORDERING] if origin is not None and origin.kind == "unordered" else []
-    about = re.compile("|".join(words) or "$^")
-    return lambda hunk: any(about.search(line) for line in hunk if line[0] in "-+")
-
-
-def _generated(issue: Issue, room: int) -> Iterator[str]:
-    """The CUDA kernel where nothing is to be set against it, as far as it fits."""
-    lines = issue.generated
-    if not lines or room < _LEAST_CUDA:
-        return
-    yield f"**CUDA** of {issue.reduced.result.run.release}, without declarations:"
-    yield "```cuda"
-    fits = len(lines) <= room
-    yield from map(_cut, lines if fits else lines[: room - 1])
-    if not fits:
-        yield f"  // {len(lines) - room + 1} lines more"
-    yield "```"
-    yield ""
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
-
-
-def _short(hunk: Sequence[str]) -> list[str]:
-    """A place with at most a few lines of each side."""
-    sides = [[line for line in hunk if line[0] == side] for side in "-+"]
-    for side in sides:
-        if len(side) > _OF_A_SIDE + 1:
-            side[_OF_A_SIDE:] = [f"{side[0][0]}  // {len(side) - _OF_A_SIDE} lines more"]
-    first = [line for line in hunk[:1] if line[0] == " "]
-    return [*first, *sides[0], *sides[1], *(line for line in hunk[len(first) :] if line[0] == " ")]
 
 
 def quoted(words: str, lines: Sequence[str]) -> str:

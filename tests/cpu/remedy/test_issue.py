@@ -147,6 +147,43 @@ def test_it_fits_on_a_page_whatever_the_cuda_is() -> None:
     assert "in part" not in markdown(issue())
 
 
+CUDA = """
+  f();
+  for (int i = 0; i < 4; ++i) {
+    g();
+    if (((int)threadIdx.x) < 128) {
+      h();
+    } else {
+      *(float4*)(O + ((((((int)threadIdx.x) >> 5) * 1024) + ((i & 1) * 512)) + ((((int)threadIdx.x) & 31) * 8))) = X[i];
+      h();
+    }
+    __syncthreads();
+  }
+"""
+
+
+def test_the_lines_about_a_finding_stand_in_their_blocks() -> None:
+    """A release that differs in many places says less."""
+    many = tuple((f"-g{n}(O);",) for n in range(LONGEST))
+    about = replace(issue(many), generated=tuple(CUDA.strip("\n").splitlines()))
+    lines = markdown(about).partition("**CUDA** of 0.1.13, the lines about `O`:\n```cuda\n")[2].partition("```")[0]
+    assert lines.splitlines() == [
+        "  ...",
+        "  for (int i = 0; i < 4; ++i) {",
+        "    ...",
+        "    if (((int)threadIdx.x) < 128) {",
+        "      ...",
+        "    } else {",
+        "      *(float4*)(O + (...)) = X[i];",
+        "      ...",
+    ]
+    finding = about.claim.finding
+    assert finding is not None
+    assert finding.origin is not None
+    unordered = replace(finding, origin=replace(finding.origin, kind="unordered", missing="a barrier"))
+    assert "    __syncthreads();\n```" in markdown(replace(about, claim=replace(about.claim, finding=unordered)))
+
+
 def test_the_cuda_is_shown_where_nothing_is_to_be_set_against_it() -> None:
     generated = tuple(f"  f{n}();" for n in range(8))
     alone = replace(issue(), cuda=None, generated=generated)

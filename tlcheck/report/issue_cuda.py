@@ -1,0 +1,164 @@
+"""The CUDA of an issue: how it differs from that of a right kernel, or the lines that the finding is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tlcheck.remedy.issue import CudaChange, Issue
+from tlcheck.verdicts.claim import FindingOrigin
+
+_COLUMNS, _OF_A_SIDE = 160, 4
+_READABLE = 100  # columns: in longer lines indices are left out
+_ORDERING = r"(?<!warpgroup_)(wait|syncthreads|sync_thread|fence|arrive|commit)(?!_operand)"  # in names of functions
+_MISSING = {"a barrier": r"sync(threads|_thread)|named_barrier", "fence": r"fence_proxy", "a wait": r"wait"}
+_LEAST = 5  # lines of a kernel that are worth showing
+_LOOP = re.compile(r"for \(int (\w+) =")
+_THREADS = frozenset(["int", "threadIdx", "blockIdx", "x", "y", "z"])
+
+
+def section(issue: Issue, room: int) -> Iterator[str]:
+    """Yield the first of these that there is, and that fits: all that differs from a kernel that is right; what differs
+    of the order of accesses; the lines that the finding is about; what differs there; the kernel.
+    """
+    finding = issue.claim.finding
+    origin = finding.origin if finding is not None else None
+    about, release = _about(origin, _ORDERING), issue.reduced.result.run.release
+    hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
+    ordering = [hunk for hunk in hunks if _orders(origin, hunk)]
+    named = [hunk for hunk in hunks if any(about.search(line) for line in hunk if line[0] in "-+")]
+    excerpt = [] if origin is None else _excerpt(issue.generated, origin, room)
+    if hunks and _size(hunks) <= room:
+        yield from _difference(issue.cuda, hunks, release, "")
+    elif ordering and _size(ordering) <= room:
+        yield from _difference(issue.cuda, ordering, release, ", in part")
+    elif excerpt and origin is not None:
+        yield from _listing(f"**CUDA** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
+    elif some := _fitting(named, room):
+        yield from _difference(issue.cuda, some, release, ", in part")
+    elif issue.generated and room >= _LEAST:
+        left = len(issue.generated) - room + 1
+        more = [f"  // {left} lines more"] if left > 1 else []
+        lines = issue.generated[: room - 1] if more else issue.generated
+        yield from _listing(f"**CUDA** of {release}, without declarations:", [*map(_cut, lines), *more])
+
+
+def _about(origin: FindingOrigin | None, ordering: str = "") -> re.Pattern[str]:
+    """Return what a line names that is about a finding: its buffers, and what would order two accesses."""
+    words = [rf"\b({'|'.join(map(re.escape, origin.buffers))})\b"] if origin is not None and origin.buffers else []
+    words += [ordering] if origin is not None and origin.kind == "unordered" and ordering else []
+    return re.compile("|".join(words) or "$^")
+
+
+def _orders(origin: FindingOrigin | None, hunk: Sequence[str]) -> bool:
+    """Whether what differs would order two accesses that nothing orders."""
+    is_order = origin is not None and origin.kind == "unordered"
+    return is_order and any(re.search(_ORDERING, line) for line in hunk if line[0] in "-+")
+
+
+def _size(hunks: Sequence[Sequence[str]]) -> int:
+    return sum(len(hunk) + 1 for hunk in hunks)
+
+
+def _fitting(hunks: Sequence[Sequence[str]], room: int) -> list[Sequence[str]]:
+    """As many of the hunks as fit."""
+    found: list[Sequence[str]] = []
+    for hunk in hunks:
+        if _size([*found, hunk]) <= room:
+            found.append(hunk)
+    return found
+
+
+def _difference(change: CudaChange | None, hunks: Sequence[Sequence[str]], release: str, part: str) -> Iterator[str]:
+    assert change is not None
+    yield f"**CUDA**: {release} (`-`) against {change.what} (`+`), which is right{part}:"
+    yield "```diff"
+    yield from [_cut(line) for hunk in hunks for line in ("@@", *hunk)][1:]
+    yield "```"
+    yield ""
+
+
+def _listing(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield title
+    yield "```cuda"
+    yield from lines
+    yield "```"
+    yield ""
+
+
+def _excerpt(lines: Sequence[str], origin: FindingOrigin, room: int) -> list[str]:
+    """The lines about a finding, with what could order two accesses where that fits as well."""
+    missing = next((words for name, words in _MISSING.items() if name in origin.missing), _ORDERING)
+    rows: list[str] = []
+    for about in (_about(origin, missing), _about(origin)):
+        wanted = [number for number, line in enumerate(lines) if about.search(line)]
+        rows = _with_blocks(lines, wanted)
+        if not wanted or len(rows) <= room:
+            return rows if wanted else []
+    while wanted and len(rows) > room:
+        del wanted[-1]
+        rows = _with_blocks(lines, wanted)
+    return rows if wanted else []
+
+
+def _with_blocks(lines: Sequence[str], wanted: Sequence[int]) -> list[str]:
+    """Lines with the loops and conditions around them, and `...` for what is between."""
+    around = _around(lines)
+    counters = _THREADS | {name for line in lines for name in _LOOP.findall(line)}
+    kept = {each for number in wanted for each in (number, *around[number])}
+    rows: list[str] = []
+    for number, line in enumerate(lines):
+        if number in kept:
+            rows.append(_cut(_without_indices(line, counters)))
+        elif line.strip() != "}" and (not rows or rows[-1].strip() != "..."):
+            rows.append(" " * (len(line) - len(line.lstrip())) + "...")
+    return rows
+
+
+def _around(lines: Sequence[str]) -> list[list[int]]:
+    """Return of each line the lines that open the blocks around it; of an `else` also that of its `if`."""
+    found: list[list[int]] = []
+    stack: list[list[int]] = []
+    for number, line in enumerate(lines):
+        text = line.strip()
+        closed = stack.pop() if text.startswith("}") and stack else []
+        own = [each for opened in stack for each in opened]
+        found.append([*own, *closed] if "else" in text else own)
+        if text.endswith("{"):
+            stack.append([*closed, number] if "else" in text else [number])
+    return found
+
+
+def _without_indices(line: str, counters: frozenset[str]) -> str:
+    """A long line with `...` in the place of the longest parts that hold numbers and counters alone."""
+    while len(line) > _READABLE:
+        parts = [part for part in _parts(line) if not set(re.findall(r"[A-Za-z_]\w*", part[1:-1])) - counters]
+        longest = max(parts, key=len, default="")
+        if len(longest) < 12:
+            break
+        line = line.replace(longest, f"{longest[0]}...{longest[-1]}")
+    return line
+
+
+def _parts(line: str) -> Iterator[str]:
+    """What stands in parentheses or brackets, with them."""
+    opened: list[int] = []
+    for place, character in enumerate(line):
+        if character in "([":
+            opened.append(place)
+        elif character in ")]" and opened:
+            yield line[opened.pop() : place + 1]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
+
+
+def _short(hunk: Sequence[str]) -> list[str]:
+    """A place with at most a few lines of each side."""
+    sides = [[line for line in hunk if line[0] == side] for side in "-+"]
+    for side in sides:
+        if len(side) > _OF_A_SIDE + 1:
+            side[_OF_A_SIDE:] = [f"{side[0][0]}  // {len(side) - _OF_A_SIDE} lines more"]
+    first = [line for line in hunk[:1] if line[0] == " "]
+    return [*first, *sides[0], *sides[1], *(line for line in hunk[len(first) :] if line[0] == " ")]
