@@ -57,7 +57,8 @@ class CudaChange:
 class Issue:
     """claim: the finding, of the small kernel where that was checked. text: that its lines are of. script: shows it.
 
-    shown, workarounds, cuda: None where there is none, or nobody looked. generated: the lines of its CUDA kernel.
+    shown, workarounds, cuda: None where there is none, or nobody looked. generated: the lines of its CUDA kernel; None
+    where nobody looked.
     """
 
     reduced: Reduced
@@ -67,7 +68,7 @@ class Issue:
     shown: ShownElement | None = None
     workarounds: Workarounds | None = None
     cuda: CudaChange | None = None
-    generated: tuple[str, ...] = ()
+    generated: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Reproduction:
         lines = [self._kernel, "", f"configs = {{{configs}}}"]
         cuda = list(self._cuda())
         if element is None:
-            return "\n".join((*lines, *cuda)) + "\n"
+            return "\n".join((*lines, *cuda)).removeprefix(f"{_IMPORTS[0]}\n") + "\n"
         indented = [f"    {line}" for line in (*self._call(output, element), "else:", *cuda)]
         indented = ["else:" if line == "    else:" else line for line in indented]
         return "\n".join((*lines, "if torch.cuda.is_available():", *indented)) + "\n"

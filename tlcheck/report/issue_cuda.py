@@ -27,7 +27,8 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
     ordering = [hunk for hunk in hunks if _orders(origin, hunk)]
     named = [hunk for hunk in hunks if any(about.search(line) for line in hunk if line[0] in "-+")]
-    excerpt = [] if origin is None else _excerpt(issue.generated, origin, room)
+    generated = issue.generated or ()
+    excerpt = [] if origin is None else _excerpt(generated, origin, room)
     if hunks and _size(hunks) <= room:
         yield from _difference(issue.cuda, hunks, release, "")
     elif ordering and _size(ordering) <= room:
@@ -36,10 +37,12 @@ def section(issue: Issue, room: int) -> Iterator[str]:
         yield from _listing(f"**CUDA** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
     elif some := _fitting(named, room):
         yield from _difference(issue.cuda, some, release, ", in part")
-    elif issue.generated and room >= _LEAST:
-        left = len(issue.generated) - room + 1
+    elif issue.generated == ():
+        yield from (f"**CUDA** of {release}: the kernel does nothing.", "")
+    elif generated and room >= _LEAST:
+        left = len(generated) - room + 1
         more = [f"  // {left} lines more"] if left > 1 else []
-        lines = issue.generated[: room - 1] if more else issue.generated
+        lines = generated[: room - 1] if more else generated
         yield from _listing(f"**CUDA** of {release}, without declarations:", [*map(_cut, lines), *more])
 
 

@@ -83,7 +83,7 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     lines = issue.text.splitlines()
     if finding.origin is not None and issue.claim.kind == "atomic":
         yield _sentence(quoted(f"{finding.what}, at line {finding.origin.line}", lines))
-        yield _sentence(f"{finding.words}")
+        yield f"For example in {finding.words}."
     elif finding.origin is not None:
         yield _sentence(quoted(finding.origin.words, lines))
     else:

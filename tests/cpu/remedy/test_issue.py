@@ -191,6 +191,7 @@ def test_the_cuda_is_shown_where_nothing_is_to_be_set_against_it() -> None:
     assert "f0" not in markdown(replace(issue(), generated=generated))
     text = markdown(replace(alone, generated=generated * 9))
     assert len(text.splitlines()) == LONGEST
+    assert "**CUDA** of 0.1.13: the kernel does nothing.\n" in markdown(replace(alone, generated=()))
     shown = text.count("();")
     assert f"  // {len(generated * 9) - shown} lines more" in text
 
@@ -206,6 +207,7 @@ def test_the_script_needs_neither_tlcheck_nor_the_jit() -> None:
     assert "O = torch.zeros(64, dtype=torch.float16, device='cuda')" in text
     bare = script().written("", None)
     assert "is_available" not in bare
+    assert "import torch" not in bare
     assert 'print(lowered.kernel_source.split("__global__")[-1])' in bare
 
 
