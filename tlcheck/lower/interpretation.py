@@ -1,9 +1,9 @@
 """A process that executes sources, for a script that is captured without a GPU and asks for their values.
 
 It reads one JSON object per line and answers each with one. A request names a kernel's snapshot in an archive, and
-for `run` the arguments: a number, or the file of an array. `{"written": [place, ...]}` says which parameters the kernel
-writes; `{"left": [place, ...]}` of which it has written elements, with `PLACE.elements.npy` and `PLACE.values.npy` in
-the folder; `{"failed": reason}` why it cannot be executed.
+for `run` the arguments: a number, the file of an array, or null for a tensor that is None. `{"written": [place, ...]}`
+says which parameters the kernel writes; `{"left": [place, ...]}` of which it has written elements, with
+`PLACE.elements.npy` and `PLACE.values.npy` in the folder; `{"failed": reason}` why it cannot be executed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def _run(snapshot: Snapshot, arguments: list[Any], folder: Path, seconds: float)
     arrays: dict[str, Array] = {
         str(p.value): np.load(value, mmap_mode="r") if isinstance(value, str) else np.asarray(value)
         for p, value in zip(function.params, arguments, strict=True)
+        if value is not None
     }
+    given.require_unused(function, arrays)
     given.require_shapes(function, arrays, known(function, arrays))
     execution = interpret(snapshot, Request(ALL, (0,), given={0: arrays}, budget=Budget(seconds=seconds)))
     places = _written(snapshot)

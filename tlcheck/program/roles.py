@@ -63,6 +63,17 @@ def roles(function: Function) -> Roles:
 
 
 @lru_cache(maxsize=16)
+def accessed(function: Function) -> frozenset[int]:
+    """The pointers that the function reads or writes through."""
+    found: set[int] = set()
+    for stmt in statements(function.body):
+        found |= {stmt.buffer.data.uid} if isinstance(stmt, Store) else set()
+        found |= {data.uid for root in expressions(stmt) for data, _ in accesses(root)}
+        found |= {e.uid for root in expressions(stmt) for e in postorder([root]) if e.op == "var"}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=16)
 def independent(function: Function) -> frozenset[int]:
     """The pointers of parameters on which nothing depends but themselves: not read, or to be stored there again."""
     read: set[int] = set()

@@ -61,3 +61,47 @@ def test_calls_say_what_a_kernel_is_executed_on(
     assert alone["claims"][0]["executed"]["inputs"] == ["random, no two equal in P"]
     (output,) = [claim for claim in counted["claims"] if claim["kind"] == "output"]
     assert (output["verdict"], output["code"]) == ("undecided", "U018")
+
+
+# A parameter that this configuration does not use, and one that it does.
+OPTIONAL = """
+import torch, tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def scale(n, by_factor, block=64):
+    @T.prim_func
+    def main(X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32"), F: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, block), threads=block) as bx:
+            for i in T.Parallel(block):
+                if by_factor:
+                    Y[bx * block + i] = X[bx * block + i] * F[bx * block + i]
+                else:
+                    Y[bx * block + i] = X[bx * block + i]
+    return main
+
+x, y, factors = torch.ones(128, device="cuda"), torch.empty(128, device="cuda"), torch.full((128,), 2.0, device="cuda")
+scale(128, False)(x, y, None)
+torch.testing.assert_close(y, x)
+scale(128, True)(x, y, factors)
+assert y[0].item() == 2
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+def test_none_is_passed_for_a_tensor_that_the_kernel_does_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(PINNED)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    (tmp_path / "optional.py").write_text(OPTIONAL)
+    (tmp_path / "missing.py").write_text(OPTIONAL.replace("(x, y, factors)", "(x, y, None)"))
+    assert main(["check", "optional.py", "--format", "json"]) == 0
+    runs = published(capsys.readouterr().out, "check")["runs"]
+    assert [run["claims"][0]["executed"]["inputs"] for run in runs] == [["the script's"]] * 2
+    main(["check", "missing.py", "--format", "json"])
+    (note,) = published(capsys.readouterr().out, "check")["notes"]
+    assert "NoValuesError" in note
+    assert "the kernel accesses F, for which None was passed" in note

@@ -97,7 +97,11 @@ class Arguments:
         before = drawn.get((name, draw.limit(name)))
         if draw.residues:
             return Tensor(kind, size, self._residues(name, kind, draw))
-        sets = {seed: arrays for seed, arrays in self._own.items() if name not in self._drawn.get(seed, ())}
+        sets = {
+            seed: arrays
+            for seed, arrays in self._own.items()
+            if name in arrays and name not in self._drawn.get(seed, ())
+        }
         if sets and kind.bits < 8:
             raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several", reasons.INPUTS)
         made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in sets.items()}

@@ -15,18 +15,24 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.execute.worlds import inputs
-from tlcheck.program.roles import roles
+from tlcheck.program.roles import accessed, roles
 from tlcheck.snapshot.ir import Buffer, Expr, Function
 
 
 def tensors(function: Function, given: GivenInputs) -> dict[int, dict[str, Array]]:
-    """The arrays of each seed, by the pointer of the parameter. Raises UsageError where there are more or fewer."""
+    """The arrays of each seed, by the pointer of the parameter; a tensor for which a call passed None has none.
+
+    Raises UsageError where there are more or fewer.
+    """
     found = {}
     for number, (seed, places) in enumerate(given.sets):
         require_count(function, len(places))
         unknown = given.unknown[number] if given.unknown else ()
-        arrays = [_mapped(Path(given.file), place, n not in unknown) for n, place in enumerate(places)]
-        found[seed] = {str(p.value): array for p, array in zip(function.params, arrays, strict=True)}
+        found[seed] = {
+            str(p.value): _mapped(Path(given.file), place, n not in unknown)
+            for n, (p, place) in enumerate(zip(function.params, places, strict=True))
+            if place >= 0
+        }
     return found
 
 
@@ -57,6 +63,14 @@ def require_count(function: Function, count: int) -> None:
         raise UsageError(f"inputs gives {count} values, the kernel takes {len(names)}: {', '.join(names)}")
 
 
+def require_unused(function: Function, given: Mapping[str, Array]) -> None:
+    """Raises UsageError if the kernel accesses a parameter for which None was passed."""
+    for parameter, buffer in parameters(function):
+        if str(parameter.value) not in given and (buffer is None or parameter.uid in accessed(function)):
+            name = str(parameter.value) if buffer is None else buffer.name
+            raise UsageError(f"the kernel accesses {name}, for which None was passed")
+
+
 def require_shapes(function: Function, given: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
     """Raises UsageError for a tensor of another shape than the kernel's. sizes: those known of symbolic shapes."""
     for parameter, buffer in parameters(function):
@@ -82,8 +96,9 @@ def called(function: Function, given: GivenInputs, request: Request) -> list[Req
     left: dict[int, dict[str, Array]] = {}
     unknown: dict[int, frozenset[str]] = {}
     for number, arrays in every.items():
-        arrays = {name: array for name, array in arrays.items() if name not in narrow}
         with suppress(UsageError):
+            require_unused(function, arrays)
+            arrays = {name: array for name, array in arrays.items() if name not in narrow}
             require_shapes(function, arrays, inputs.known(function, arrays))
             left[number] = arrays
             unknown[number] = frozenset(narrow | {names[place] for place in given.unknown[number]}) - skipped
@@ -109,7 +124,9 @@ def alike(sets: Mapping[int, Mapping[str, Array]]) -> tuple[int, ...]:
     first, *_ = sets.values()
 
     def same(other: Mapping[str, Array]) -> bool:
-        return all(a.shape == other[n].shape and (a.ndim or a == other[n]) for n, a in first.items())
+        return first.keys() == other.keys() and all(
+            a.shape == other[n].shape and (a.ndim or a == other[n]) for n, a in first.items()
+        )
 
     return tuple(seed for seed, arrays in sets.items() if same(arrays))
 

@@ -42,7 +42,7 @@ class Executor:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While the script waits for values. Raises NoValuesError if it has waited for too long already."""
+        """Wait with the script for values. Raises NoValuesError if it has waited for too long already."""
         begun = self._begun = time.monotonic()
         try:
             self.require_time()

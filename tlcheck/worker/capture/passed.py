@@ -26,18 +26,20 @@ _LOOKED_AT = 16  # calls of one kernel
 _BYTES = 1 << 27  # of all that is kept of a script
 _LARGEST = 1 << 22  # bytes of a tensor of floats
 _LARGEST_INTEGERS = 1 << 25
+ABSENT = -1  # the place of a tensor for which None was passed
 _STAMP = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class PassedCall:
-    """A call. values: of each parameter, None where they are not known. headers: what a NumPy file says of each.
+    """A call. values: of each parameter, None where they are not known. headers: what a NumPy file says of each, None
+    for a tensor for which None was passed.
 
     shape: hash of shapes, dtypes and numbers; integers: hash of the tensors of integers.
     """
 
     values: tuple[Any, ...]
-    headers: tuple[Mapping[str, Any], ...]
+    headers: tuple[Mapping[str, Any] | None, ...]
     shape: str
     integers: str
 
@@ -72,9 +74,14 @@ class PassedCalls:
 
     def _looked_at(self, arguments: Sequence[Any]) -> PassedCall:
         values: list[Any] = []
-        headers: list[Mapping[str, Any]] = []
+        headers: list[Mapping[str, Any] | None] = []
         shape, integers = hashlib.sha256(), hashlib.sha256()
         for argument in arguments:
+            if argument is None:
+                values.append(None)
+                headers.append(None)
+                shape.update(b"None;")
+                continue
             array = self._array(argument)
             header = _header(argument) if array is None else np.lib.format.header_data_from_array_1_0(array)
             values.append(array)
@@ -105,7 +112,9 @@ class PassedCalls:
             for call in calls:
                 places, unknown = [], []
                 for place, (array, header) in enumerate(zip(call.values, call.headers, strict=True)):
-                    places.append(file.tell())
+                    places.append(ABSENT if header is None else file.tell())
+                    if header is None:
+                        continue
                     if array is None:
                         unknown.append(place)
                         np.lib.format.write_array_header_1_0(file, dict(header))
@@ -120,7 +129,7 @@ class PassedCalls:
 
 
 def _is_passed(argument: Any) -> bool:
-    return torch.is_tensor(argument) or isinstance(argument, (bool, int, float))
+    return torch.is_tensor(argument) or isinstance(argument, (bool, int, float, type(None)))
 
 
 def _header(tensor: Any) -> Mapping[str, Any]:

@@ -94,6 +94,7 @@ class Tape:
         self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
         self._filled: Counter[int] = Counter()  # how often each was given what an entry wrote: unknown to torch
         self._lost: dict[int, _TapedStorage] = {}  # of tensors with values that nobody knows
+        self.loss = NoValuesError("")  # why the last of them was lost
         self._bytes = 0
         self.passed = PassedCalls(self.known)
         self._addressed = False  # whether a kernel made pointers of numbers, and may have written any tensor
@@ -195,7 +196,8 @@ class Tape:
             try:
                 with self._executor.waiting(), torch.no_grad():
                     self._make(key)
-            except NoValuesError:
+            except NoValuesError as loss:
+                self.loss = loss
                 self.lose([owner])  # it keeps what was in it before
                 all_made = False
                 continue
@@ -267,7 +269,8 @@ class Tape:
             # find out what a launched kernel writes, once that matters: until then it may be all of its tensors
             if entry.kernel and entry.changed & (needed | changed):
                 written = self._executor.written(entry.kernel)
-                entry.changed = frozenset(entry.args[place].key for place in written)
+                views = [entry.args[place] for place in written]
+                entry.changed = frozenset(view.key for view in views if isinstance(view, TapedView))
             if entry.written & needed or entry.read & changed:
                 needed |= entry.read | entry.changed
                 changed |= entry.changed

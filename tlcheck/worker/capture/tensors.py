@@ -29,7 +29,7 @@ _CPU = torch.device("cpu")
 
 
 class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
-    """While active, every call of torch's functions goes through here."""
+    """A mode through which every call of torch's functions goes while it is active."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()
@@ -73,6 +73,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     def _call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(func, "__name__", "")
         settled = name in _METADATA or self.tape.settle(_tensors((args, kwargs)))
+        if not settled and name in _ASKING:
+            raise _unknown(name, self.tape.loss) from self.tape.loss
         made = self._done(func, args, kwargs, name)
         if not settled:
             self.tape.lose(_tensors(made))
@@ -124,14 +126,17 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         try:
             args, kwargs = self._with_values(args), self._with_values(kwargs)
         except NoValuesError as error:
-            text = f"`{name}` of a tensor whose values do not exist without a launch: {error}"
-            raise type(error)(text) from error
+            raise _unknown(name, error) from error
         return func(*args, **kwargs)
 
     def _with_values(self, value: Any) -> Any:
         """An argument whose tensors have values. Raises NoValuesError."""
         with torch._C.DisableTorchFunction():
             return tree_map(lambda part: self.tape.value(part) if isinstance(part, FakeTensor) else part, value)
+
+
+def _unknown(name: str, reason: NoValuesError) -> NoValuesError:
+    return type(reason)(f"`{name}` of a tensor whose values do not exist without a launch: {reason}")
 
 
 def _wants_values(error: Exception) -> bool:
@@ -144,6 +149,7 @@ _VALUES_WANTED = ("DataDependentOutputException", "DynamicOutputShapeException",
 _DIRECT = {"__get__", "__set__", "__setitem__", "size", "stride", "dim", "numel", "is_contiguous", "element_size"}
 _METADATA = _DIRECT - {"__setitem__"}
 _CHANGING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "and", "or", "xor", "pow"))}
+_ASKING = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 _INDEXED = {"__getitem__", "__setitem__"}
 _BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
 _MOVES = {torch.Tensor.to, torch.Tensor.type}
