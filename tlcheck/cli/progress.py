@@ -18,6 +18,7 @@ from tlcheck.report.console import console
 from tlcheck.verdicts.words import plural
 
 PAUSE = 10.0  # seconds between the lines
+_LONGEST = 160  # characters of what goes on: a captured kernel's name holds all arguments
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Bar:
         self.aim = text
 
     def stage(self, text: str) -> None:
-        self.doing = f"{self.aim}: {text}" if self.aim else text
+        doing = f"{self.aim}: {text}" if self.aim else text
+        self.doing = doing if len(doing) <= _LONGEST else f"{doing[:_LONGEST]}..."
         self.update(description=escape(self.doing))
 
     def total(self, runs: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +11,7 @@ from rich.text import Text
 from tlcheck.lower.runs import line_of, near
 from tlcheck.report.console import ENDLESS
 from tlcheck.report.finding_details import details
+from tlcheck.verdicts.brief_names import brief_names
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.kernels import CheckedKernel, is_clean, kernels_of
 from tlcheck.verdicts.problems import Problem, marked_lines
@@ -27,17 +28,21 @@ _UNREFERENCED = "no reference: tlcheck compared the compiler with the source, no
 def write(
     console: Console, results: list[Result], notes: list[str], *, wrong_only: bool = False, verbose: bool = False
 ) -> None:
-    """Print the report. wrong_only: without kernels in which all is well. verbose: with every claim, TIR and trace."""
+    """Print the report. wrong_only: without kernels in which all is well.
+
+    verbose: with every claim, TIR and trace, and whole names.
+    """
+    names = {} if verbose else brief_names(dict.fromkeys(result.run.case for result in results))
     left = [result for result in results if result.is_interrupted]
     for kernel in kernels_of(result for result in results if not result.is_interrupted):
         if wrong_only and not exit_code(kernel.results, strict=True):
             continue
-        for line in _kernel(console, kernel, verbose):
+        for line in _kernel(console, kernel, verbose, names):
             _print(console, line)
     if not wrong_only:
         for line in _unreferenced(results):
             _print(console, line)
-    for line in _interrupted(left):
+    for line in _interrupted(left, names):
         _print(console, line)
     for note in notes:
         _print(console, Text(f"note: {note}", style="yellow"))
@@ -56,41 +61,45 @@ def _summary(results: Sequence[Result]) -> Text:
     return Text(summary_in_words(results), style="bold green" if fine else "bold red" if wrong else "bold yellow")
 
 
-def _interrupted(results: Sequence[Result]) -> Iterator[Text]:
+def _interrupted(results: Sequence[Result], names: Mapping[str, str]) -> Iterator[Text]:
     """Yield all that the user's interruption left undone, in one line however much it is."""
     if results:
-        names = [f"{result.saved or result.run.case} {result.run.target}".strip() for result in results]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield Text(f"not checked, interrupted: {', '.join(names[:_NAMED])}{more}", style="bold red")
+        cases = [result.saved or names.get(result.run.case, result.run.case) for result in results]
+        left = [f"{case} {result.run.target}".strip() for case, result in zip(cases, results, strict=True)]
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        yield Text(f"not checked, interrupted: {', '.join(left[:_NAMED])}{more}", style="bold red")
 
 
-def _kernel(console: Console, kernel: CheckedKernel, verbose: bool) -> Iterator[Text]:
+def _kernel(console: Console, kernel: CheckedKernel, verbose: bool, names: Mapping[str, str]) -> Iterator[Text]:
+    """names: those that are shown instead of long ones."""
     for words, targets in kernel.clean:
         taken = kernel.seconds(targets)
         time = f"  {taken:.1f} s" if taken >= _SHORTEST else ""
-        yield Text.assemble(("ok", "green"), f"  {_name(kernel, targets)}  {words}", (time, "dim"))
+        yield Text.assemble(("ok", "green"), f"  {_name(kernel, targets, names)}  {words}", (time, "dim"))
     for problem, targets in kernel.problems:
-        yield from _problem(console, problem, targets)
+        yield from _problem(console, problem, targets, names)
         if verbose:
             yield from _verbose(kernel, problem, console.width)
         yield Text()
     for opened, targets in kernel.open:
-        yield Text.assemble(f"{_name(kernel, targets)}  ", (opened.words, "yellow"))
+        yield Text.assemble(f"{_name(kernel, targets, names)}  ", (opened.words, "yellow"))
     for result in kernel.failed:
-        yield from _failure(result)
+        yield from _failure(result, names)
     for note, targets in kernel.notes:
-        yield Text.assemble(f"{_name(kernel, targets)}  ", ("note", "yellow"), f": {note}")
+        yield Text.assemble(f"{_name(kernel, targets, names)}  ", ("note", "yellow"), f": {note}")
     for result in kernel.results:
-        yield from (_broken(result, broken) for broken in result.broken)
+        yield from (_broken(result, broken, names) for broken in result.broken)
         if verbose:
             yield from _claims(result)
 
 
-def _name(kernel: CheckedKernel, targets: Sequence[str]) -> str:
-    return "  ".join(part for part in (kernel.name, " ".join(targets)) if part)
+def _name(kernel: CheckedKernel, targets: Sequence[str], names: Mapping[str, str]) -> str:
+    case = kernel.results[0].run.case
+    name = kernel.name.replace(case, names.get(case, case))
+    return "  ".join(part for part in (name, " ".join(targets)) if part)
 
 
-def _problem(console: Console, problem: Problem, targets: Sequence[str]) -> Iterator[Text]:
+def _problem(console: Console, problem: Problem, targets: Sequence[str], names: Mapping[str, str]) -> Iterator[Text]:
     style = "yellow" if problem.excuse.startswith("warning") else "cyan" if problem.excuse else "red"
     title, blamed = (problem.title, f"bold {style}"), (f"   {problem.blamed_for(targets)}", style)
     head = Text.assemble((f"{problem.place}: ", "bold"), title, blamed)
@@ -98,7 +107,7 @@ def _problem(console: Console, problem: Problem, targets: Sequence[str]) -> Iter
         yield Text.assemble("   " if number else "", line)
     yield from (Text(line, style="bold") for line in marked_lines(problem.marks, min(console.width, 100)))
     for heading, words in problem.rows:
-        yield from _wrapped(heading, words, console.width)
+        yield from _wrapped(heading, names.get(words, words) if heading == "kernel" else words, console.width)
 
 
 def _wrapped(heading: str, text: str, width: int) -> Iterator[Text]:
@@ -125,7 +134,7 @@ def _verbose(kernel: CheckedKernel, problem: Problem, width: int) -> Iterator[Te
                 return
 
 
-def _failure(result: Result) -> Iterator[Text]:
+def _failure(result: Result, names: Mapping[str, str]) -> Iterator[Text]:
     """Yield why a kernel was not checked, at the line where it was raised."""
     failure, run = result.failure, result.run
     assert failure is not None
@@ -133,7 +142,8 @@ def _failure(result: Result) -> Iterator[Text]:
     place = result.saved or f"{near(run.file)}{f':{line}' if line else ''}"
     what = failure.message if failure.kind == "usage" else f"{failure.phase}: {failure.message}"
     release = f"TileLang {run.tilelang}" if run.tilelang else ""
-    where = ", ".join(part for part in (run.name, release, run.target) if part)
+    name = names.get(run.case, run.case).removeprefix(f"{run.file}::") if run.name else ""
+    where = ", ".join(part for part in (name, release, run.target) if part)
     known = f"fails as {result.excuse.kind}" if result.excuse is not None else "not checked"
     style = "cyan" if result.excuse is not None else "bold red"
     yield Text.assemble((f"{place}: ", "bold"), (f"{known}: {_cut(what, _LINE)}", style), f"   [{where}]")
@@ -145,8 +155,9 @@ def _failure(result: Result) -> Iterator[Text]:
         yield Text(f"   {result.excuse.kind}: {result.excuse.reason}", style="cyan")
 
 
-def _broken(result: Result, broken: str) -> Text:
-    name = " ".join(part for part in (result.run.case, result.run.target) if part)
+def _broken(result: Result, broken: str, names: Mapping[str, str]) -> Text:
+    case = names.get(result.run.case, result.run.case)
+    name = " ".join(part for part in (case, result.run.target) if part)
     return Text.assemble(f"{name}  ", ("unexpectedly fine", "bold red"), f": {broken}")
 
 

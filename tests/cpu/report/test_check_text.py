@@ -13,6 +13,7 @@ from rich.console import Console
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.report import check_text
 from tlcheck.report.check_statistics import write_statistics
+from tlcheck.verdicts.brief_names import brief_names
 from tlcheck.verdicts.claim import Claim, Excerpt, Excuse, Executed, FindingOrigin, Kind, SourceLine
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Accesses, Act, Element
@@ -312,3 +313,23 @@ def test_a_toolchain_that_is_no_release_is_named() -> None:
 def test_a_finding_without_a_pass_configuration_does_not_name_one() -> None:
     assert "pass config" not in shown(with_finding())
     assert "set the pass config X to True" in shown(with_finding(pass_config="X"), width=200)
+
+
+def test_long_names_of_captured_kernels_keep_the_arguments_in_which_they_differ() -> None:
+    same = (
+        "strides=(2048, 2048, 128, 1),scale=0.08838834764831843,dtype=torch.bfloat16,causal=True,window=None,groups=4"
+    )
+    runs = [replace(make_run(), name=f"scan[n={n},{same}]") for n in (64, 128)]
+    results = [replace(executed("proved"), run=run) for run in runs]
+    lines = shown(*results).splitlines()
+    assert lines[0].startswith("ok  k.py::scan[n=64,...]@0.1.7  sm_90  same results")
+    assert lines[1].startswith("ok  k.py::scan[n=128,...]@0.1.7  sm_90  same results")
+    assert runs[0].name in shown(*results, verbose=True)
+    wrong = [replace(with_finding(), run=run) for run in runs]
+    assert "kernel: k.py::scan[n=64,...]\n" in shown(*wrong)
+
+
+def test_short_names_and_those_that_would_be_alike_stay() -> None:
+    long = "x" * 120
+    assert brief_names(["k.py::f[n=1]", "k.py::f[n=2]", f"k.py::{long}"]) == {}
+    assert brief_names([f"k.py::f[n=1,a={long}]"]) == {f"k.py::f[n=1,a={long}]": "k.py::f[...]"}
