@@ -45,6 +45,7 @@ from tlcheck.verdicts.execution_claims import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
+from tlcheck.worker.protocol import Failure
 
 Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
 
@@ -64,6 +65,15 @@ class Blame:
     findings: tuple[DeviceFinding, ...] = ()
     refuted: tuple[Claim, ...] = ()
     blocks: tuple[int, int] = (0, 0)
+
+
+class ReferenceFailedError(UsageError):
+    """A case's reference raises, or returns what fits no output. failure: says so, and where."""
+
+    def __init__(self, case: str, failure: Failure) -> None:
+        where = f"{failure.where}: " if failure.where else ""
+        super().__init__(f"{case}: {where}{failure.message}")
+        self.failure = replace(failure, phase="reference", trace="")
 
 
 def exit_code(blames: Sequence[Blame]) -> int:
@@ -104,7 +114,8 @@ def against_reference(
     """Execute a case's source alone, and compare it with its reference; without one nothing is executed.
 
     asked: its blocks and budget hold for the source, and its seconds for the reference. An output that the kernel
-    updates is compared only if all blocks run. Raises UsageError for inputs that do not fit the kernel.
+    updates is compared only if all blocks run. Raises UsageError for inputs that do not fit the kernel, and
+    ReferenceFailedError.
     """
     return _OneCase(run, snapshot, (), folder, process, request, None, alone=True, asked=asked).blame()
 
@@ -288,7 +299,7 @@ class _OneCase:
         return None
 
     def _compared(self, blame: Blame, executed: Mapping[str, _Executed]) -> Blame:
-        """With what the reference says of the source."""
+        """Add what the reference says of the source."""
         left = {folder: done.source for folder, done in executed.items() if done.source.left}
         ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
@@ -307,13 +318,15 @@ class _OneCase:
         findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
         if findings:
             return replace(blame, source="differs", findings=findings)
+        if done.failure is not None and done.failure.kind == "usage":
+            raise ReferenceFailedError(self._run.case, done.failure)
         if done.failure is not None:
             return replace(blame, source="undecided", reasons=(done.failure.message, blame.reasons[1]))
         return replace(blame, source="agrees")
 
 
 def _raced(blame: Blame, executed: Iterable[_Executed]) -> Blame:
-    """With what the author has left open."""
+    """Add what the author has left open."""
     races = dict.fromkeys(race for done in executed for race in done.races)
     if not races:
         return blame

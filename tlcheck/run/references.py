@@ -24,7 +24,7 @@ from tlcheck.lower.dependencies import Present
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.session import Settings, Watcher
 from tlcheck.program.lines import line_of_use
-from tlcheck.run.blame import Blame, against_reference
+from tlcheck.run.blame import Blame, ReferenceFailedError, against_reference
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess, EndedProcess
 from tlcheck.run.results import DeviceFinding
@@ -41,6 +41,7 @@ from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.witness import Accesses, Act, Element, Witness
 from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.protocol import Failure
 
 _SECONDS = 20.0  # of the processor, for one source and for its reference
 _PROBLEM = "source-reference"
@@ -54,13 +55,14 @@ class ReferenceAnswer:
     """A record of what the reference says of a source. answer: `agrees`, `differs` or `undecided`; why: it is
     undecided.
 
-    finding: the first difference. blocks: executed, and of the grid.
+    finding: the first difference. blocks: executed, and of the grid. failure: the reference is of no use, and why.
     """
 
     answer: str
     why: str = ""
     finding: DeviceFinding | None = None
     blocks: tuple[int, int] = (0, 0)
+    failure: Failure | None = None
 
     @property
     def words(self) -> str:
@@ -143,12 +145,19 @@ class ReferenceCheck:
         request = RunRequest((), self.settings, DeviceOptions(pythonpath=self.settings.pythonpath))
         try:
             blame = against_reference(lowered.run, snapshot, self.folder, process, request, asked)
+        except ReferenceFailedError as problem:
+            return ReferenceAnswer("undecided", failure=problem.failure)
         except UsageError as error:
             return ReferenceAnswer("undecided", str(error))
         return _answer_of(blame)
 
     def _said(self, result: Result, snapshot: Snapshot, answer: ReferenceAnswer) -> Result:
-        """The result with what the reference says: a claim where it differs, a note where nobody knows."""
+        """The result with what the reference says: a claim where it differs, a note where nobody knows.
+
+        A reference that raises is the failure of the case.
+        """
+        if answer.failure is not None:
+            return replace(result, failure=answer.failure)
         if answer.finding is None:
             command = f"`{run_of(result.run)}`"
             notes = () if answer.words else (f"not compared with the reference ({command}): {answer.why}",)

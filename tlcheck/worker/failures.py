@@ -23,11 +23,14 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
 
 
 class RequestError(Exception):
-    """The user asked for something that is not there; the message is meant for them. kind: of the failure."""
+    """The user asked for something that is not there; the message is meant for them.
 
-    def __init__(self, message: str, kind: str = "usage") -> None:
+    kind: of the failure. where: `FILE:LINE` in the user's code, if known.
+    """
+
+    def __init__(self, message: str, kind: str = "usage", where: str = "") -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.where = kind, where
 
 
 class PassError(Exception):
@@ -56,13 +59,13 @@ def from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
 
 def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
     if isinstance(error, RequestError):
-        return Failure(error.kind, phase, str(error))
+        return Failure(error.kind, phase, str(error), where=error.where)
     kind = "exit" if isinstance(error, SystemExit) else "exception"
     lines = _useful(str(error))
     message = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(kind, phase, f"{type(error).__name__}: {error.msg}", "", f"{error.filename}:{error.lineno}")
-    return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), _where(error, user_file))
+    return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), where_raised(error, user_file))
 
 
 def from_diagnostics(failure: Failure, output: str) -> Failure:
@@ -104,7 +107,7 @@ def _useful(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
 
 
-def _where(error: BaseException, user_file: str) -> str:
+def where_raised(error: BaseException, user_file: str) -> str:
     """`FILE:LINE` of the innermost frame in the user's file, else in other code that is not of a package."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.lineno]
     own = [frame for frame in frames if frame.filename == user_file] or [

@@ -102,6 +102,14 @@ def crashing(args, generator, device):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def unequal(args, a, c):
+    return {"C": a.view(128, 2) @ a.view(128, 2)}
+
+
+def listed(args, a, c):
+    return [2 * a]
+
+
 def doubled(args, a, c):
     return {"C": a.double() * 2}
 
@@ -113,6 +121,8 @@ alone = Case(scaled, {}, SM80, inputs)
 count = Case(scaled, {}, SM80, too_few, doubled)
 shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)
+unreferred = Case(scaled, {}, SM80, inputs, unequal)
+unnamed = Case(scaled, {}, SM80, inputs, listed)
 crashed = Case(scaled, {}, SM80, crashing, doubled)
 sums = Case(summed, {}, ("sm_90",), rows, lambda args, a, b: {"B": a.double().sum(0)})
 overflow = Case(squared, {}, SM80, halves, lambda args, a, b: {"B": (a.double() ** 2).sum(1)})

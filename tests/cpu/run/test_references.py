@@ -127,3 +127,24 @@ def test_check_says_that_the_reference_differs(capsys: pytest.CaptureFixture[str
         assert finding["what"] == "C differs from the reference: 256 of 256 elements are wrong"
         assert right["reference"] == "agrees with the reference"
     assert right["seconds"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+def test_a_reference_that_raises_is_bad_usage_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    installed("0.1.15")
+    cases = [f"{CASES}::{name}" for name in ("unreferred", "unnamed", "right")]
+    assert main(["check", *cases, "--format", "json"]) == 2
+    raised, listed, right = published(capsys.readouterr().out, "check")["runs"]
+    line = 1 + CASES.read_text().splitlines().index('    return {"C": a.view(128, 2) @ a.view(128, 2)}')
+    assert (raised["failure"]["kind"], raised["failure"]["phase"]) == ("usage", "reference")
+    assert raised["failure"]["message"].startswith("the reference raised RuntimeError: mat1 and mat2")
+    assert raised["failure"]["where"] == f"{CASES}:{line}"
+    assert listed["failure"]["message"] == "the reference returns no dict of parameters and tensors"
+    assert right["reference"] == "agrees with the reference"
+    assert main(["check", cases[0]]) == 2  # the answer is kept
+    shown = capsys.readouterr().out
+    assert f"{CASES.name}:{line}: not checked: the reference raised RuntimeError" in shown
+    assert main(["run", cases[0], "--device", "cpu", "--toolchain", "0.1.15"]) == 2
+    assert f"{CASES}:{line}: the reference raised RuntimeError" in capsys.readouterr().err

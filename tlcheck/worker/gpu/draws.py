@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from tlcheck.case import Case, Variant
-from tlcheck.worker.failures import RequestError
+from tlcheck.worker.failures import RequestError, where_raised
 from tlcheck.worker.gpu import comparison, stored
 from tlcheck.worker.gpu.subject import LoadedCase
 from tlcheck.worker.gpu.task import VerifyTask
@@ -68,12 +68,24 @@ def make(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple
 
 
 def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: tuple[Any, ...]) -> DrawnInputs:
-    """A set of inputs with what the reference makes of it."""
+    """A set of inputs with what the reference makes of it. Raises RequestError, at its line, where that raises."""
     reference = variant.reference or subject.case.reference
     assert reference is not None
+    code = getattr(reference, "__code__", None)
+    begin = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
     def referred() -> Mapping[str, Any]:
-        return dict(reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values)))
+        try:
+            found = reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values))
+        except MemoryError:  # more blocks or smaller inputs would not raise it
+            raise
+        except Exception as error:
+            where = where_raised(error, code.co_filename) if code is not None else ""
+            first = next(iter(str(error).splitlines()), "")
+            raise RequestError(f"the reference raised {type(error).__name__}: {first}", where=where or begin) from error
+        if not isinstance(found, Mapping) or not all(map(torch.is_tensor, found.values())):
+            raise RequestError("the reference returns no dict of parameters and tensors", where=begin)
+        return dict(found)
 
     expected = referred()
     narrow = comparison.in_float32(referred)

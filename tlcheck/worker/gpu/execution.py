@@ -59,7 +59,7 @@ class _Left:
 
     def __init__(self, folder: Path, names: tuple[str, ...], expected: Any, whole: bool, case: Case) -> None:
         if not whole and case.outcome is not None:
-            raise RequestError("the case's outcome needs all blocks, and only some were executed")
+            raise RequestError("the case's outcome needs all blocks, and only some were executed", "blocks")
         self._folder, self._names, self._expected, self._whole = folder, names, expected, whole
 
     def __call__(self, *arguments: Any) -> None:
