@@ -77,7 +77,7 @@ def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: 
     def referred() -> Mapping[str, Any]:
         try:
             found = reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values))
-        except MemoryError:  # more blocks or smaller inputs would not raise it
+        except (MemoryError, NotImplementedError):  # no fault of it: `tlcheck case` leaves one that is to be filled in
             raise
         except Exception as error:
             where = where_raised(error, code.co_filename) if code is not None else ""
