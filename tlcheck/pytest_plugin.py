@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Plugin:
-    """Of one pytest process. folder: where the processes of one run share what they lowered."""
+    """The plugin of one pytest process. folder: where the processes of one run share what they lowered."""
 
     def __init__(self, config: pytest.Config, places: list[Path]) -> None:
         self._places = places
@@ -99,7 +99,7 @@ class Plugin:
             )
 
     def _is_kernel_file(self, path: Path) -> bool:
-        """As in a folder that `tlcheck check` is given; pytest's own files are none."""
+        """Whether `tlcheck check` would take the file of a folder; pytest's own files are none."""
         if path.suffix != ".py" or path.name == "conftest.py" or path.name.startswith("test_"):
             return False
         return any(_is_in(path, place) for place in self._places)

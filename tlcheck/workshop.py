@@ -84,7 +84,7 @@ class Workshop:
         return [(case.name, target) for case in found.cases for target in self._targets(case)]
 
     def _discover(self) -> dict[str, Discovered]:
-        """By absolute path."""
+        """Return cases by absolute path."""
         s = self._settings
         with naming(self.config, "toolchain"):
             toolchain = resolve(s.toolchain, s.requirements)
@@ -130,7 +130,7 @@ class Workshop:
 
     @cached_property
     def _judged(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
-        """By absolute path, case and target."""
+        """Return results by absolute path, case and target."""
         return self._once("judged", self._lower)
 
     def _lower(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
@@ -146,7 +146,7 @@ class Workshop:
             }
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
-        """In one of the processes; the others wait for it."""
+        """Do it in one of the processes; the others wait for it."""
         with held(self.folder / f"{name}.lock"):
             made = self.folder / f"{name}.pickle"
             if not made.exists():

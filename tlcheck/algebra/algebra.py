@@ -456,7 +456,7 @@ class Algebra:
 
 
 def unread(load: Expr) -> Content:
-    """For expressions that hold no loads."""
+    """Return this algebra for expressions that hold no loads."""
     raise ValueError(f"an index map reads memory ({load.buffer.name if load.buffer else '?'})")
 
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 def _side(
     text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str], *, cost: bool
 ) -> Mapping[str, Golden]:
-    """By the name of a run. Raises UsageError."""
+    """Return one side's goldens by the name of their run. Raises UsageError."""
     found = of_path(Path(text))
     return dict(found if found is not None else _lowered(text, lowering, scripts, failures, cost=cost))
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> tuple[dict[str, Snapshot], list[str]]:
-    """By a name that tells them apart, and a line for each run that has none."""
+    """Return snapshots by a name that tells them apart, and a line for each run that has none."""
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
     snapshots: dict[str, Snapshot] = {}

@@ -13,7 +13,7 @@ from tlcheck.execute.worlds.budget import Budget, parsed
 
 
 def add_quick_argument(parser: argparse._ActionsContainer) -> None:
-    """For commands that execute with the defaults."""
+    """Add `--quick`, for commands that execute with the defaults."""
     parser.add_argument("--quick", action="store_true", help="proofs only: execute nothing")
 
 

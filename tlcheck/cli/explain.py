@@ -59,7 +59,7 @@ def _find(every: Sequence[Explained], asked: str) -> Explained:
 
 
 def _show(page: Explained) -> None:
-    """As Markdown on a terminal; its source elsewhere, where it may go into a file."""
+    """Print Markdown, formatted on a terminal; elsewhere its source, which may go into a file."""
     screen = console()
     if screen.is_terminal:
         screen.print(Markdown(page.markdown))

@@ -77,7 +77,7 @@ class GoldenCases:
 
 
 def golden_cases(args: argparse.Namespace) -> GoldenCases:
-    """From `add_lowering`. Raises UsageError."""
+    """Read the options of `add_lowering`. Raises UsageError."""
     lowering = read(LoweringOptions, args)
     selected = one_project(args.cases, lowering.for_kernel_files)
     settings, project = lowering.settings(selected.config), project_of(selected.config)

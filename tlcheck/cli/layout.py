@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _galleries(case: str, lowering: LoweringOptions, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
-    """By a name that tells them apart."""
+    """Return galleries by a name that tells them apart."""
     project = one_project([case], lowering.for_kernel_files)
     settings = lowering.settings(project.config)
     names: dict[str, None] = {}

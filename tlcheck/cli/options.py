@@ -187,7 +187,7 @@ def add_form_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def form_of(args: argparse.Namespace) -> DiffForm:
-    """From `add_form_arguments`."""
+    """Read the options of `add_form_arguments`."""
     from tlcheck.report.diff_text import DiffForm  # which imports what compares: most commands do not
 
     return DiffForm(markdown=args.format == "markdown", stat=args.stat)

@@ -32,12 +32,12 @@ def add_script_arguments(parser: Parser) -> None:
 
 
 def scripts_of(args: argparse.Namespace) -> Scripts:
-    """From `add_script_arguments`."""
+    """Read the options of `add_script_arguments`."""
     return Scripts(args.script_args, args.max_configs, args.keep_going)
 
 
 def add_live_argument(parser: argparse.ArgumentParser) -> None:
-    """For scripts on a GPU: see `on_device`."""
+    """Add `--live`, for scripts on a GPU: see `on_device`."""
     parser.add_argument(
         "--live", action="store_true", help="scripts have this machine's GPU: kernels are compiled and launched"
     )

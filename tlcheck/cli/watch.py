@@ -67,7 +67,7 @@ def _name(result: Result, quick: bool) -> str:
 
 
 def _stamps(options: CheckOptions) -> Stamps:
-    """Of the Python files beside the selected ones and in their projects, and of the settings."""
+    """Return when the Python files beside the selected ones and in their projects, and the settings, were changed."""
     try:
         found = projects(options.cases, options.lowering.for_kernel_files)
     except UsageError:  # a file that is being replaced

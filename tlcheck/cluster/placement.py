@@ -80,7 +80,7 @@ class Placement(Generic[Work]):
 
     @property
     def nodes(self) -> Collection[str]:
-        """Those that are there."""
+        """The nodes that are there."""
         return self._installed.keys()
 
     def cannot(self, node: str, toolchain: str) -> None:

@@ -45,7 +45,7 @@ class SiteCost:
 
     @property
     def access(self) -> str:
-        """In words: `read s (shared: load, 4 bytes a thread)`."""
+        """The access in words: `read s (shared: load, 4 bytes a thread)`."""
         width = f", {self.width} bytes a thread" if self.width else ""
         if self.space == "barrier":
             return self.instruction

@@ -10,7 +10,7 @@ from tlcheck.targets.target import Target
 
 
 def resident_blocks(target: Target, threads: int, shared: int, registers: int = 0) -> tuple[int, str]:
-    """At most so many blocks, and what limits them: `shared memory`, `threads`, `blocks` or `registers`.
+    """Return how many blocks fit, and what limits them: `shared memory`, `threads`, `blocks` or `registers`.
 
     shared: bytes of a block. registers: of a thread (AMD: VGPRs and AGPRs), 0 where unknown. 0 blocks: the kernel
     cannot be launched.

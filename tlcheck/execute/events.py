@@ -28,7 +28,7 @@ Operands = Callable[[tuple[int, ...]], Sequence[Sequence[Cell]]]  # of an elemen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """Those of a place, of `lanes` lanes; mask: the active ones, None for all."""
+    """Elements of a place, of `lanes` lanes; mask: the active ones, None for all."""
 
     place: Place
     position: Position
@@ -52,7 +52,7 @@ class Operation:
 
     @property
     def elements(self) -> Iterator[tuple[Elements, bool]]:
-        """With whether it writes them."""
+        """Yield the elements, each with whether the access writes them."""
         yield from ((elements, False) for elements in self.reads)
         yield from ((elements, True) for elements in self.writes)
 
@@ -75,7 +75,7 @@ class TensorCoreForm:
 
     @property
     def shape(self) -> str:
-        """As PTX writes it: `m16n8k16`."""
+        """The shape as PTX writes it: `m16n8k16`."""
         return f"m{self.m}n{self.n}k{self.k}"
 
 
@@ -190,7 +190,7 @@ class Observer:
         """
 
     def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
-        """Such a product has read or written what it does."""
+        """A product of the tensor cores has read or written what it does."""
 
     # ---- synchronization
 
@@ -275,7 +275,7 @@ class Observer:
         """The next write is that of a statement that ran before."""
 
     def strayed(self, outside: Mask | None) -> None:
-        """Of what was read last this took nothing, since the region leaves its buffer there."""
+        """The last read took nothing, since the region leaves its buffer there."""
 
     def combined(self, frame: Frame, position: Position, mask: Mask | None) -> None:
         """The next write is an atomic and lists those lanes that take part. position, mask: of all lanes."""
@@ -289,7 +289,7 @@ class Observer:
         """
 
     def absent_read(self, mask: Mask) -> None:
-        """In a shuffle these threads read others that take no part, which is undefined (PTX 9.7.9.6, shfl.sync)."""
+        """A shuffle reads threads that take no part, in these threads: undefined (PTX 9.7.9.6, shfl.sync)."""
 
     # ---- arithmetic
 

@@ -241,7 +241,7 @@ def _parts(e: Expr) -> tuple[Expr, ...]:
 
 
 def _atomic_parts(e: Expr) -> tuple[Expr, ...]:
-    """As `_parts`; up to 0.1.8 the destination may stand there as a load, under a tail's predicate."""
+    """Do as `_parts`; up to 0.1.8 the destination may stand there as a load, under a tail's predicate."""
     args = e.args[1:] if e.args[0].op == "str" else e.args
     target = args[0]
     while target.op == "call" and target.value == "if_then_else":

@@ -56,7 +56,7 @@ def _buffer_changes(before: Facts, after: Facts) -> Iterator[Change]:
 
 
 def _same_shape(old: tuple[str, ...], new: tuple[str, ...], one_release: bool) -> bool:
-    """Between releases up to a dimension in front: some make the versions of a pipelined buffer earlier."""
+    """Compare shapes up to a dimension in front: some releases make the versions of a pipelined buffer earlier."""
     longer, shorter = sorted((old, new), key=len, reverse=True)
     return old == new or (not one_release and len(longer) == len(shorter) + 1 and longer[1:] == shorter)
 
@@ -108,7 +108,7 @@ def _launch_changes(before: Facts, after: Facts) -> Iterator[Change]:
 
 
 def _loop_changes(before: Facts, after: Facts) -> Iterator[Change]:
-    """Of one release only: newer ones peel loops before the first checkpoint."""
+    """Yield changes of loops within one release: newer ones peel loops before the first checkpoint."""
     if before.release != after.release:
         return
     old, new = ({loop.name: loop.extents for loop in facts.loops} for facts in (before, after))

@@ -1,4 +1,4 @@
-"""From a snapshot to its facts."""
+"""Extract a snapshot's facts."""
 
 from __future__ import annotations
 

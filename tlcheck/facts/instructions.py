@@ -13,7 +13,7 @@ _FAST = ("TMA", "async copy", "ldmatrix", "stmatrix")
 
 
 def access_changes(before: Facts, after: Facts, *operations: str) -> Iterator[Change]:
-    """Of each buffer that both kernels have. Buffers that a pass made are compared within one release only."""
+    """Yield changes of each buffer that both kernels have; a pass's own are compared within one release only."""
     known = {b.name for b in before.buffers} & {b.name for b in after.buffers}
     old, new = (_by_buffer(facts, operations) for facts in (before, after))
     for key in sorted(old.keys() | new.keys()):
@@ -40,7 +40,7 @@ def _profile(accesses: list[AccessFacts]) -> dict[str, Count]:
 
 
 def tensor_core_changes(before: Facts, after: Facts) -> Iterator[Change]:
-    """Of the kernel as a whole: gemms have no names."""
+    """Yield changes of the kernel as a whole: gemms have no names."""
     old, new = ({i.name: i.count for i in facts.instructions} for facts in (before, after))
     if not _is_same(old, new):
         lost = any(name.startswith("wgmma") for name in old) and not any(name.startswith("wgmma") for name in new)

@@ -23,7 +23,7 @@ _SWIZZLES = ((128, 1), (64, 2), (32, 4))  # bytes of a row, and how many rows ar
 
 
 def layouts(source: Program, inferred: Program | None) -> tuple[LayoutFacts, ...]:
-    """Of each buffer, sorted: those that the kernel annotates, and those that were inferred."""
+    """Return each buffer's layouts, sorted: those that the kernel annotates, and those that were inferred."""
     found: dict[str, LayoutFacts] = {}
     for program, annotated in ((source, True), (inferred, False)):
         for block in program.blocks if program is not None else ():

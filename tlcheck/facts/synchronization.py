@@ -60,7 +60,7 @@ def _group_wait(newest: Expr | None) -> str:
 
 
 def _barrier(call: Expr) -> str:
-    """Of all threads, or of some: then the call has a number and how many."""
+    """Name a barrier of all threads, or of some: then the call has a number and how many."""
     numbers = [a for a in call.args if a.op != "str"]
     return BARRIER if len(numbers) < 2 else f"{BARRIER} of {numbers[1].value} threads"
 

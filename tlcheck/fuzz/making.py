@@ -1,4 +1,4 @@
-"""From a number to a kernel: composed by the grammar, or a mutant of a seed."""
+"""Make a kernel of a number: composed by the grammar, or a mutant of a seed."""
 
 from __future__ import annotations
 

@@ -252,6 +252,6 @@ def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:
 
 
 def _own(sites: Sequence[Site], claim: Claim) -> Sequence[Site]:
-    """Those on the atomic's line, where lines are known; else all on its buffer."""
+    """Return the claims on the atomic's line, where lines are known; else all on its buffer."""
     own = [s for s in sites if claim.source.exact and s.placed.stmt.line == claim.source.line]
     return own or sites

@@ -67,7 +67,7 @@ def _static_outcomes(
 
 
 def _supported(outcome: Outcome, about: str, before: LoweredSide, after: LoweredSide) -> Outcome:
-    """With what the claims say about it. about: the buffers."""
+    """Add what the claims say about it. about: the buffers."""
     if outcome.klass not in ("changed", "slower-risk"):
         return outcome
     return replace(outcome, claims=support_in_words(about, before.claims, after.claims))

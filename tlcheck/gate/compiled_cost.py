@@ -49,7 +49,7 @@ class Costed:
 
 
 def compiled_cost(version: str, compiled: CompiledCuda, cost: KernelCost, arch: str) -> CompiledCost:
-    """With how many blocks fit now that registers are known."""
+    """Add how many blocks fit now that registers are known."""
     resident, limiter = resident_blocks(target(arch), cost.threads, cost.shared_bytes, compiled.registers)
     return CompiledCost(
         nvcc=version,

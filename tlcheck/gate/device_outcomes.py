@@ -13,7 +13,7 @@ _ELEMENTS = 4  # wrong ones that are shown
 
 
 def device_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: bool) -> Iterator[Outcome]:
-    """At most one: a kernel that fails now and did not is wrong, whatever could be proved of it."""
+    """Yield at most one outcome: a kernel that fails now and did not is wrong, whatever could be proved of it."""
     old, new = before.device, after.device
     if old is None or new is None:
         return

@@ -35,7 +35,7 @@ class FoundDevice:
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """How, where and when both sides were run. clocks: before and after. commit: of the kernels."""
+    """A record of how both sides were run. clocks: before and after. commit: of the kernels."""
 
     wanted: Wanted
     before: FoundDevice

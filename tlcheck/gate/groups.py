@@ -37,7 +37,7 @@ class DifferenceGroup:
 
 
 def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:
-    """By class from the worst on, in it by size, the largest first. What is accepted is a group of its own."""
+    """Sort groups by class, the worst first, then by size. Accepted ones are a group of their own."""
     found: dict[tuple[str, str, str, str, str | None], list[tuple[LoweredPair, Outcome]]] = {}
     for compared in comparisons:
         for o in compared.outcomes:

@@ -89,7 +89,7 @@ def compiles_for(arch: str) -> bool:
 
 
 def find_compiler() -> Compiler:
-    """From CUDA_HOME, CUDA_PATH, PATH, or a wheel in this environment. Raises UsageError if there is none."""
+    """Look in CUDA_HOME, CUDA_PATH, PATH, or a wheel in this environment. Raises UsageError if there is none."""
     for nvcc in _candidates():
         if nvcc.is_file() and os.access(nvcc, os.X_OK):
             done = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False)
@@ -131,7 +131,7 @@ def hash_of_headers(folders: tuple[Path, ...]) -> str:
 
 
 def headers_of(toolchain: Toolchain) -> tuple[Path, ...]:
-    """As `headers`."""
+    """Return the same as `headers`."""
     return headers(toolchain.python, tuple(sorted(toolchain.env.items())))
 
 

@@ -190,7 +190,7 @@ class LoweredPair:
 
 
 def accepted(compared: LoweredPair, acceptances: Acceptances, versions: Mapping[str, str]) -> LoweredPair:
-    """With the reasons for what is accepted. versions: of the new toolchain."""
+    """Add the reasons for what is accepted. versions: of the new toolchain."""
     ours = [entry for entry in acceptances.entries if _concerns(entry, compared, acceptances, versions)]
     return replace(compared, outcomes=tuple(_settled(outcome, ours) for outcome in compared.outcomes))
 

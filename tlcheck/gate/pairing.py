@@ -46,7 +46,7 @@ def paired(old: FoundSides, new: FoundSides, files: int) -> list[LoweredPair]:
 
 
 def _place(compared: LoweredPair, files: int) -> tuple[int, ...]:
-    """Of a failed file only the number is known."""
+    """Return the key of a run; of a failed file only the number is known."""
     sides = [side for side in (compared.after, compared.before) if side is not None]
     number, *rest = max((side.result.run.position for side in sides), key=len)
     return (number % files, *rest)
@@ -87,7 +87,7 @@ class CapturedSides:
 
 
 def comparisons(old: CapturedSides, new: CapturedSides) -> Iterator[LoweredPair]:
-    """Of all kernels of a script, or of the script if it has none. Raises UsageError for one that compiles nothing."""
+    """Pair all kernels of a script, or the script if it has none. Raises UsageError for one that compiles nothing."""
     run = new.end.run
     if not old.kernels and not new.kernels:
         yield from _failures(old, new)
@@ -107,7 +107,7 @@ def _function(kernel: LoweredSide) -> str:
 
 
 def _name(before: LoweredSide | None, after: LoweredSide | None, taken: Container[str]) -> str:
-    """With the new toolchain; of a kernel that is not there, with the old one, unless another has that name now."""
+    """Return the name with the new toolchain; with the old one if the kernel is gone and no other has that name."""
     if after is not None:
         return after.result.run.name
     assert before is not None

@@ -217,7 +217,7 @@ class ExecutedPasses:
         return claim.buffer in (race.buffer, self._names.get(race.parameter))
 
     def _execution(self, number: int) -> Execution:
-        """As TIR says, of which no CUDA is made yet. Passes that leave the kernel as it is are not executed again."""
+        """Execute as TIR says, of which no CUDA is made yet. Passes that change nothing are not executed again."""
         stage = self._pipeline.stage(number)
         stage = stage if stage in _EARLY else LOWERED
         self._executed.append(number)

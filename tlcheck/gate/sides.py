@@ -107,7 +107,7 @@ def _decoded(file: Path) -> Snapshot:
 
 
 def _seconds(lowered: Lowered) -> float:
-    """Of the kernel alone: building and lowering it."""
+    """Return the seconds for the kernel alone: building and lowering it."""
     return round(lowered.seconds.get("build", 0.0) + lowered.seconds.get("lower", 0.0), 3)
 
 

@@ -117,7 +117,7 @@ def _executed(
 def _against_references(
     pairs: Sequence[LoweredPair], asked: Request, settings: Settings, folder: Path, watcher: Watcher
 ) -> Iterator[LoweredPair]:
-    """With what the reference says of either side, where the case has one."""
+    """Add what the reference says of either side, where the case has one."""
     for number, pair in enumerate(pairs):
         if pair.traced is None or pair.before is None or pair.after is None:
             yield pair
@@ -131,7 +131,7 @@ def _against_references(
 def _answers(
     sides: Sequence[LoweredSide], asked: Request, settings: Settings, folder: Path, watcher: Watcher
 ) -> list[str]:
-    """Of each side `agrees` or `differs`; empty where there is no reference."""
+    """Return `agrees` or `differs` for each side; empty where there is no reference."""
     from tlcheck.gate.source_reference import with_reference  # what executes is imported where something differs
     from tlcheck.run.examination import RunRequest
 
@@ -143,7 +143,7 @@ def _answers(
 
 
 def source_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
-    """At most one: the outputs are others, whatever the passes do right."""
+    """Yield at most one outcome: the outputs are others, whatever the passes do right."""
     found, after = compared.traced, compared.after
     if found is None or after is None:
         return

@@ -46,7 +46,7 @@ def wrong_claim(result: Result) -> Claim:
 
 
 def _keyed(claims: Sequence[Claim], others: Sequence[Claim]) -> dict[tuple[Name, int], Claim]:
-    """By name and number; where the other side has fewer or more, the worst stands for all."""
+    """Return claims by name and number; where the other side has fewer or more, the worst stands for all."""
     groups, other = _groups(claims), _groups(others)
     found: dict[tuple[Name, int], Claim] = {}
     for name, group in groups.items():

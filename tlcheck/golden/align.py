@@ -23,7 +23,7 @@ _ALIKE = 0.4  # least share of words that two statements of one kind have in com
 
 
 def align(a: TextDocument, b: TextDocument) -> list[int]:
-    """For each line of `a` the place of its counterpart in `b`, or -1. Counterparts are in order."""
+    """Return the place in `b` of each line's counterpart, or -1. Counterparts are in order."""
     pairs = [-1] * len(a)
     whole: Range = (0, len(a), 0, len(b))
     for number, (left, right) in enumerate(_levels(a, b)):
@@ -107,7 +107,7 @@ class _Gap:
                 self._shortest(inner)
 
     def _trimmed(self, gap: Range) -> Range:
-        """Without equal lines at its start and end, which are counterparts."""
+        """Drop equal lines at the start and end, which are counterparts."""
         a, a_end, b, b_end = gap
         while a < a_end and b < b_end and self._left[a] == self._right[b]:
             self._pairs[a] = b

@@ -42,7 +42,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Approvals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By `str(key)`. rejected: the last rejection of each, to be shown when the same content comes again."""
+    """Decisions by `str(key)`. rejected: the last rejection of each, shown when the same content comes again."""
 
     approved: dict[str, Decision] = {}
     rejected: dict[str, Decision] = {}
@@ -55,7 +55,7 @@ def decision(digest: str, reason: str, findings: tuple[str, ...] = (), claims: t
 
 
 def _user() -> str:
-    """As git knows them, else the login name."""
+    """Return the user as git knows them, else the login name."""
     parts = [_git_config("user.name"), _git_config("user.email")]
     if any(parts):
         return " ".join(part if "@" not in part else f"<{part}>" for part in parts if part)

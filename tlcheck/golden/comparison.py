@@ -114,7 +114,7 @@ def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> I
 
 
 def _facts(golden: Golden, renamed: Mapping[str, str]) -> Facts | None:
-    """With other names for buffers and variables: a renaming is no change."""
+    """Compare facts with the other side's names for buffers and variables: a renaming is no change."""
     text = golden.parts.get(FACTS)
     if text is None:
         return None
@@ -187,7 +187,7 @@ def _cut(text: str) -> str:
 
 
 def focused(comparison: GoldenComparison, at: str = "") -> GoldenComparison:
-    """With the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling.
+    """Add the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling.
 
     Where nothing differs but what comes before lowering, that is said without its text: releases write tile operators
     differently.

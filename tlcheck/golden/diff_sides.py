@@ -27,7 +27,7 @@ def of_snapshot(snapshot: Snapshot) -> Golden:
 
 
 def of_path(path: Path) -> Mapping[str, Golden] | None:
-    """Of a golden, a golden folder or a dump's folder, by a name; None for anything else. Raises UsageError."""
+    """Read a golden, a golden folder or a dump's folder; None for anything else. Raises UsageError."""
     try:
         if path.suffix == TEXT_SUFFIX:
             return _golden(path)

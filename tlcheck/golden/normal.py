@@ -44,7 +44,7 @@ def normal_lines(function: Function) -> list[str]:
 
 
 def _layouts(function: Function) -> dict[int, list[str]]:
-    """By the buffer's pointer: its layouts in words, each once. A map stands on every block that encloses its uses."""
+    """Return layouts in words by the buffer's pointer, each once. Every block that encloses its uses has a map."""
     found: dict[int, dict[str, None]] = {}
     for stmt in statements(function.body):
         for data, layout in stmt.layouts if isinstance(stmt, Block) else ():

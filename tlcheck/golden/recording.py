@@ -1,4 +1,4 @@
-"""From lowered kernels to goldens."""
+"""Make goldens of lowered kernels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def recorded(lowered: Lowered, project: Project) -> Recorded:
 
 
 def saved(file: Path, project: Project) -> Recorded:
-    """From a snapshot that the user saved; its kernel's path counts from the project's folder."""
+    """Make a golden of a snapshot that the user saved; its kernel's path counts from the project's folder."""
     s = read_snapshot(file)
     return _of_snapshot(
         of_saved(file, s), key_of(str(project.root / s.file), s.case, s.target, project.root), s, project

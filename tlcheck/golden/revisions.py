@@ -83,7 +83,7 @@ def _files(folder: Path, commit: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _git(folder: Path, *arguments: str, text: bytes = b"") -> bytes:
-    """In the folder's parent; empty where git fails."""
+    """Run git in the folder's parent; return nothing where it fails."""
     try:
         done = subprocess.run(["git", *arguments], cwd=folder.parent, input=text, capture_output=True, check=False)
     except OSError as error:

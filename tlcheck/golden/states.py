@@ -38,7 +38,7 @@ class State:
 
 
 def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] = EMPTY) -> State:
-    """Of one run. waiting: hashes of what waits for a decision."""
+    """Return the state of one run. waiting: hashes of what waits for a decision."""
     key = recorded.key
     if recorded.golden is None:
         message = recorded.failure.message if recorded.failure else ""

@@ -48,7 +48,7 @@ class Contents:
 
 
 def contents(files: Mapping[str, bytes], where: str) -> Contents:
-    """From paths in the golden folder and what they hold, pending files left out. Raises UsageError."""
+    """Return the files of the golden folder by path, pending ones left out. Raises UsageError."""
     goldens: dict[Key, dict[str, str]] = {}
     for path, data in sorted(files.items()):
         place = None if path.endswith(PENDING_SUFFIX) else placed(path)
@@ -134,7 +134,7 @@ class GoldenStore:
         return held(self.folder, patience=_PATIENCE)
 
     def _still(self) -> AbstractContextManager[int | None]:
-        """While no other process changes it. A folder that is not there is left so."""
+        """Hold the folder still while no other process changes it. A folder that is not there is left so."""
         return self._changing() if self.folder.is_dir() else nullcontext()
 
     @contextmanager

@@ -1,1 +1,1 @@
-"""From selected kernel files and scripts to snapshots: selection, sessions, workers, and answers that are kept."""
+"""Make snapshots of selected kernel files and scripts: selection, sessions, workers, and answers that are kept."""

@@ -126,7 +126,7 @@ class AnswerCache:
         return new
 
     def _shared_key(self, job: Job) -> str:
-        """Of a case's inputs, whichever toolchain and arch they were made with."""
+        """Return the key of a case's inputs, whichever toolchain and arch they were made with."""
         asked = {name: value for name, value in as_fields(job).items() if name not in (*_OF_THE_RUN, "arch")}
         return key_of(self._any_release, asked, os.path.realpath(job.file))
 

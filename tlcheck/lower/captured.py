@@ -171,7 +171,7 @@ def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[Posit
 
 
 def _tuple(texts: Iterable[str]) -> str:
-    """As Python source, in the way that formatters have it."""
+    """Write a tuple as Python source, in the way that formatters have it."""
     quoted = [_quoted(text) for text in texts]
     return f"({quoted[0]},)" if len(quoted) == 1 else f"({', '.join(quoted)})"
 

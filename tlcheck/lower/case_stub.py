@@ -119,7 +119,7 @@ def _inputs(parameters: list[TensorParameter], arguments: set[str]) -> Iterator[
 
 
 def _torch_dtype(source: str) -> str:
-    """As Python source, of a dtype's."""
+    """Write a dtype as Python source."""
     named = ast.parse(source or '"float32"', mode="eval").body
     if isinstance(named, ast.Constant) and isinstance(named.value, str):
         return f"torch.{named.value}"

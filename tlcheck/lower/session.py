@@ -1,4 +1,4 @@
-"""From selected kernel files to snapshots: a worker for each toolchain lowers every case for each of its targets."""
+"""Make snapshots of selected kernel files: a worker for each toolchain lowers every case for each of its targets."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Settings:
     keyword: Keyword | None = None
 
     def saying(self, words: tuple[str, ...]) -> Settings:
-        """With words that other commands about the kernels need as well."""
+        """Add words that other commands about the kernels need as well."""
         return replace(self, said=(*words, *self.said))
 
 

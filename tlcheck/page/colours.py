@@ -32,7 +32,7 @@ def by_bank(offsets: Grid, bits: int) -> tuple[Grid, tuple[str, ...]]:
 
 
 def by_place(offsets: Grid) -> tuple[Grid, tuple[str, ...]]:
-    """From one end of what is seen of memory to the other."""
+    """Colour from one end of what is seen of memory to the other."""
     known = offsets[offsets >= 0]
     low, high = (int(known.min()), int(known.max())) if known.size else (0, 0)
     place = (offsets - low) * (_STEPS - 1) // max(high - low, 1)

@@ -39,7 +39,7 @@ class Gallery:
         return list(dict.fromkeys([*wrong, *added, *sorted(self.layouts)]))
 
     def picture(self, name: str) -> Picture | str:
-        """Of a buffer; why there is none, in words."""
+        """Draw a buffer; return why there is none, in words."""
         own = [each for claim in self.claims for each in (claim, *claim.also) if each.buffer == name]
         witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
         race = next((r for claim in own if (r := _accesses(claim)) is not None), None)
@@ -82,7 +82,7 @@ def _accesses(claim: Claim) -> Accesses | None:
 
 
 def accessed(drawn: Picture, witness: Accesses) -> Picture:
-    """With the element that nothing orders two accesses to, or that must not be accessed."""
+    """Mark the element that nothing orders two accesses to, or that must not be accessed."""
     words = witness.words(drawn.buffer)
     cell = _at_index(drawn, witness.index)
     marks = (*drawn.marks, Mark(*cell, "written", words)) if cell is not None else drawn.marks
@@ -101,7 +101,7 @@ def _at_index(drawn: Picture, index: Sequence[int]) -> tuple[int, int] | None:
 
 
 def marked(drawn: Picture, witness: Addition) -> Picture:
-    """With the lanes of the instruction that is wrong, where it writes and what it should have written."""
+    """Mark the lanes of the instruction that is wrong, where it writes and what it should have written."""
     words = witness.words(drawn.buffer)
     marks, unseen = [], []
     if witness.written is not None:

@@ -65,7 +65,7 @@ def _words(outcome: Outcome) -> str:
 
 
 def _remarks(compared: LoweredPair, before: str) -> Iterator[Remark]:
-    """Of the new toolchain; of the old one what was refuted or failed there."""
+    """Yield remarks about the new toolchain, and what was refuted or failed with the old one."""
     if compared.after is not None:
         yield from remarks_of(compared.after.result)
     for outcome in compared.outcomes:

@@ -141,7 +141,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def texts_of(snapshot: Snapshot) -> dict[str, Sequence[str]]:
-    """At every checkpoint, and `cuda`."""
+    """Return the texts at every checkpoint, and `cuda`."""
     found: dict[str, Sequence[str]] = {name: normal_lines(f) for name, f in snapshot.checkpoints.items()}
     return {**found, "cuda": snapshot.cuda.splitlines()} if snapshot.cuda else found
 

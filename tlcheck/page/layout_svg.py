@@ -50,7 +50,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Drawing:
-    """In the order in which they are drawn: cells, lines, frames, texts."""
+    """A drawing, in the order in which it is drawn: cells, lines, frames, texts."""
 
     width: int
     height: int
@@ -137,7 +137,7 @@ def _axes(picture: Picture, place: _Place) -> Iterator[Words]:
 
 
 def _groups(picture: Picture, place: _Place) -> Iterator[Line]:
-    """Between neighbours that are not in one vector."""
+    """Yield lines between neighbours that are not in one vector."""
     if not picture.vector:
         return
     group = (picture.values // picture.vector).tolist()

@@ -87,7 +87,7 @@ class Picture:
 
 
 def extents(layout: Layout | None, buffer: Buffer | None) -> list[int | None]:
-    """Of a buffer's logical dimensions; None for those that the caller decides."""
+    """Return the extents of a buffer's logical dimensions; None for those that the caller decides."""
     shape = layout.input_shape if layout is not None else buffer.shape if buffer is not None else ()
     algebra = Algebra(unread)
     return [as_constant(algebra.poly(extent)) for extent in shape]
@@ -131,7 +131,7 @@ def _plane(shape: Sequence[int], at: Sequence[int]) -> Window:
 def picture(
     name: str, layout: Layout | None, buffer: Buffer | None, warp: int, at: Sequence[int] = ()
 ) -> Picture | str:
-    """Of a buffer with its layout, row-major without one; why there is none, in words, where it cannot be drawn.
+    """Draw a buffer with its layout, row-major without one; return why, in words, where it cannot be drawn.
 
     warp: threads of one. at: an element that shall be seen.
     """

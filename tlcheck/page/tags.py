@@ -23,7 +23,7 @@ def result_tags(result: Result) -> list[Tag]:
 
 
 def claim_tags(result: Result) -> Mapping[str, Sequence[Tag]]:
-    """By kind, each buffer with its verdict, the worst first; those that another one explains among them."""
+    """Return each buffer with its verdict by kind, the worst first, with those that another one explains."""
     found: dict[str, dict[Tag, None]] = {}
     for claim in _all(result):
         words = f"{claim.buffer}: {claim.counts_as}"

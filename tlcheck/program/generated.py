@@ -191,7 +191,7 @@ def _moves(loop: For) -> bool:
 
 
 def departures(stmt: Stmt, release: Release, target: Target | None = None) -> Iterator[Departure]:
-    """Those of one statement's expressions, innermost first. target: None for one that is not known."""
+    """Yield the departures of a statement's expressions, innermost first. target: None for one that is not known."""
     if target is not None and target.kind != "cuda":
         yield from _formats(stmt, target)
         return

@@ -108,7 +108,7 @@ def _decisive(stmt: Stmt) -> Iterator[Expr]:
 
 
 def _conditions(stmt: Stmt) -> tuple[Expr, ...]:
-    """Those that decide what runs."""
+    """Yield the conditions that decide what runs."""
     return expressions(stmt) if isinstance(stmt, (If, While, For, Assert)) else ()
 
 

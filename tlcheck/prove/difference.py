@@ -123,7 +123,7 @@ class _Diagnosis:
         self.row = self._counterparts()
 
     def _counterparts(self) -> Array:
-        """For each lane: the row of the intended addition that reads the same, if only one does; else -1."""
+        """Return the row of the intended addition that reads the same, for each lane, if only one does; else -1."""
         want, have = self.want, self.have
         if not want.reads or not len(want.keys):
             return np.full(len(have.keys), -1, dtype=np.int64)

@@ -187,7 +187,7 @@ def accumulate(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> lis
 
 
 def distinct(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """As `accumulate`, with each key counted once: of what changes nothing where it is made again.
+    """Do as `accumulate`, with each key counted once: of what changes nothing where it is made again.
 
     Chunks are looked at alone, so that sides which split alike are equal; others may not be told to be.
     """

@@ -1,4 +1,4 @@
-"""From a wrong kernel of a file to the smallest one with its finding: the same pass is to blame."""
+"""Reduce a wrong kernel of a file to the smallest one with its finding: the same pass is to blame."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Reduced:
 
     @property
     def pass_name(self) -> str:
-        """Of this one where it was checked, else of the kernel as it was."""
+        """The pass to blame, of this kernel where it was checked, else of the kernel as it was."""
         return pass_of(self.claim_after or self.claim)
 
 

@@ -183,7 +183,7 @@ class TrialBench:
 
 
 class Benches:
-    """As many benches as there are processors, for threads that take turns; answers are kept.
+    """One bench for each processor, for threads that take turns; answers are kept.
 
     known: how many answers an earlier command had.
     """

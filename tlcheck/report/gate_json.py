@@ -120,7 +120,7 @@ class FoundReport(msgspec.Struct, frozen=True):
 
 
 class DeviceRunReport(msgspec.Struct, frozen=True, rename=_NAMES):
-    """How, where and when kernels were run. commit: of the kernels. limit: seconds for each."""
+    """A record of how kernels were run. commit: of the kernels. limit: seconds for each."""
 
     date: str
     commit: str

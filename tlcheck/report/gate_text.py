@@ -95,7 +95,7 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
 
 
 def _of(comparisons: Sequence[LoweredPair], group: DifferenceGroup) -> str:
-    """Of how many, where that is not so of all."""
+    """Say of how many, where that is not so of all."""
     return f"  {plural(len(comparisons), 'run')}" if len(comparisons) < len(group.members) else ""
 
 

@@ -53,5 +53,5 @@ def _words(notice: Notice) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what XML cannot hold: control characters from a compiler's output, lone surrogates."""
+    """Drop what XML cannot hold: control characters from a compiler's output, lone surrogates."""
     return "".join(c for c in text if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff")

@@ -29,7 +29,7 @@ def listings(snapshot: Snapshot, at: str = "") -> dict[str, str]:
 
 
 def _is_named(at: str, checkpoint: str, pass_name: str) -> bool:
-    """By its own name; where every pass is kept, also by the pass: `LowerTileOp`, `tl.LowerTileOp`, `lower-tile-op`."""
+    """Whether its own name, or if every pass is kept its pass, is asked for: `LowerTileOp`, `tl.LowerTileOp`."""
     if not _NUMBER.match(checkpoint):
         return at == checkpoint
     return at == checkpoint or _plain(at) == _plain(pass_name)

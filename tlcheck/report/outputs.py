@@ -48,7 +48,7 @@ class Outputs:
 
 
 def outputs(formats: str, path: Path | None, known: Sequence[str] = FORMATS) -> Outputs:
-    """From a comma list and `-o`. Makes the folder, and sees that it can write: better now than after minutes of work.
+    """Read a comma list and `-o`. Makes the folder, and sees that it can write, before minutes of work.
 
     Raises UsageError.
     """

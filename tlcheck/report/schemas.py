@@ -55,7 +55,7 @@ def schema_of(report: type) -> dict[str, Any]:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Without the default that it has in Python."""
+    """Drop the default that it has in Python."""
     return {key: value for key, value in part.items() if key != "default"}
 
 

@@ -1,4 +1,4 @@
-"""From what a user selects to results on the device, for `tlcheck run`."""
+"""Examine what a user selects on the device, for `tlcheck run`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def exit_code(results: Iterable[DeviceResult]) -> int:
 
 
 def with_verdicts(result: DeviceResult, checked: Result) -> DeviceResult:
-    """With what is refuted in the same code, which may excuse a failure.
+    """Add what is refuted in the same code, which may excuse a failure.
 
     Where judging fails, what was said before stays.
     """

@@ -206,7 +206,7 @@ def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
 
 
 def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: EndedProcess) -> DeviceResult:
-    """With what compute-sanitizer found."""
+    """Add what compute-sanitizer found."""
     log = _log(done.task)
     text = log.read_text(errors="replace") if log.exists() else done.output
     found = sanitizer.read_log(tool, text, kernels)

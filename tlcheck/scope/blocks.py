@@ -109,7 +109,7 @@ def _missing(columns: Sequence[_Column], ran: Array) -> Limit | None:
 
 
 def _moved(levels: Sequence[_Level]) -> Iterator[_Column]:
-    """By how much more an access of a block is moved than the first one to the same tensor is."""
+    """Return by how much an access of a block is moved from the first one to the same tensor."""
     first: dict[str, Array] = {}
     for level in levels:
         for name, line, bits in level.moves:
@@ -275,7 +275,7 @@ class _Level:
 
     @contextmanager
     def _where(self, condition: Expr | None, *, holds: bool = True) -> Iterator[None]:
-        """While a condition holds, or does not."""
+        """Follow what runs while a condition holds, or does not."""
         before = dict(self._known)
         if condition is not None and not holds:
             condition = replace(condition, op=_OPPOSITE[condition.op]) if condition.op in _OPPOSITE else None
@@ -465,7 +465,7 @@ class _Level:
             self._add(bits % (8 * octets), f"the alignment of {name}")
 
     def _along(self, name: str, index: Expr, length: Expr | int | None, size: int) -> Array:
-        """By how much an index is moved in each block. Adds a column where it may leave its axis."""
+        """Return by how much an index is moved in each block. Adds a column where it may leave its axis."""
         if index.op == "ramp":
             base, step = index.args
             if not isinstance(step.value, int) or step.value < 0 or not isinstance(length, int):
@@ -490,7 +490,7 @@ class _Level:
         return moved
 
     def _is_guarded(self, index: Expr, length: int, size: int, which: Array) -> Array:
-        """In which of these blocks the conditions around an access keep it in bounds."""
+        """Return in which of these blocks the conditions around an access keep it in bounds."""
         place = self._algebra.poly(index)
         if not self._is_exact(place):
             return np.zeros(len(which), np.bool_)
@@ -545,7 +545,7 @@ def _predicate(call: Expr) -> Expr | None:
 
 
 def _octets(call: Expr, address: Expr) -> int:
-    """How many bytes from an address on an instruction accesses at most."""
+    """Return how many bytes from an address on an instruction accesses at most."""
     family, element = family_of(call), address.args[0]
     if family is FAMILY:
         place = 3 if str(call.value).startswith("tma_load") else 2

@@ -42,7 +42,7 @@ def stay_inside(
     access: tuple[Poly, int, int],
     conditions: Sequence[Relation],
 ) -> Array:
-    """In which blocks an access stays within bounds wherever all conditions hold; no for what is too much work.
+    """Whether, in each block, an access stays in bounds where all conditions hold; no for too much work.
 
     blocks: the value of each variable of the block, in each of them. known: the ranges of the other variables.
     access: the place, how many elements, and how many there are. All polynomials have their own values.

@@ -27,7 +27,7 @@ def _load(name: str, args: tuple[Expr, ...]) -> Signature:
 
 
 def _store(name: str, args: tuple[Expr, ...]) -> Signature:
-    """As `_load`; the registers are read."""
+    """Return the signature as `_load` does; the registers are read."""
     return Signature(reads=(Address(_registers(args)),), collective=Collective.WARPGROUP)
 
 

@@ -82,7 +82,7 @@ class Encoder:
         return [index[n] for n in nodes]
 
     def _in_order(self, pairs: Iterable[tuple[Expr, T]]) -> list[tuple[Expr, T]]:
-        """In an order that does not depend on the process: by name, then by where the body first uses the variable."""
+        """Sort in an order that does not depend on the process: by name, then by the variable's first use."""
         return sorted(pairs, key=lambda p: (str(p[0].value), self._index.get(p[0], len(self.table))))
 
     def _of_maps(self, block: Block) -> Iterator[Node]:

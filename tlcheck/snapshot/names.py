@@ -69,7 +69,7 @@ def view_key(buffer: Buffer) -> ViewKey | None:
 
 
 def _views(function: Function) -> dict[int, list[ViewKey]]:
-    """By pointer: declared views first, then in order of use."""
+    """Return views by pointer: declared ones first, then in order of use."""
     found: dict[int, list[ViewKey]] = {}
     for buffer in (*function.buffers, *(b for s in statements(function.body) for b in _buffers(s))):
         key, views = view_key(buffer), found.setdefault(buffer.data.uid, [])

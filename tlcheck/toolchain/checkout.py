@@ -86,7 +86,7 @@ def _root(path: Path) -> Path | None:
 
 
 def _version(root: Path, library: Path) -> str:
-    """From VERSION, as TileLang itself does; else from metadata beside it; else that of an equal library."""
+    """Read the version from VERSION, as TileLang does; else from metadata beside it; else from an equal library."""
     for found in (_stated(root), _installed(root), _same_library(library)):
         if found:
             return found

@@ -1,4 +1,4 @@
-"""From what a user calls a toolchain to the interpreter that imports it.
+"""Find the interpreter that imports what a user calls a toolchain.
 
 TOOLCHAIN = a release (`0.1.14`) | `pinned` | `latest` | `current` (the active environment) | a path of an interpreter,
 a wheel or a checkout.

@@ -1,1 +1,1 @@
-"""From evidence to verdicts: rules, results, what a case expects, and what was accepted."""
+"""Turn evidence into verdicts: rules, results, what a case expects, and what was accepted."""

@@ -1,4 +1,4 @@
-"""From what is selected to results: kernels are judged while others are still being lowered.
+"""Check what is selected: kernels are judged while others are still being lowered.
 
 with checking(settings, policy, folder, watcher) as checks:
     for lowered, result in checks.results(selections):

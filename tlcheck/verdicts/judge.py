@@ -63,7 +63,7 @@ class Policy:
     execute: Request | None = None
 
     def apply(self, result: Result) -> Result:
-        """With excuses, and with the expectations that do not hold. Raises UsageError for one that cannot be read."""
+        """Add excuses, and expectations that do not hold. Raises UsageError for one that cannot be read."""
         result = advise(settle(result) if self.excusing else result)
         return self.acceptances.settle(result) if self.acceptances is not None else result
 

@@ -81,7 +81,7 @@ def _key(digest: str, request: Request | None) -> str:
 
 @cache
 def _versions() -> tuple[str, ...]:
-    """Of the packages that take part, looked up once: that takes milliseconds each time."""
+    """Return the versions of the packages that take part, looked up once: that takes milliseconds each time."""
     return tuple(_version(package) for package in _PACKAGES)
 
 

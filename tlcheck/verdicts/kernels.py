@@ -45,7 +45,7 @@ class CheckedKernel:
 
     @cached_property
     def problems(self) -> list[tuple[Problem, list[str]]]:
-        """Its findings, each with the targets that have it."""
+        """The kernel's findings, each with the targets that have it."""
         return _with_targets(
             (problem_of(result, claim, claim.finding), result)
             for result in self.results

@@ -174,7 +174,7 @@ class Child:
         return answers, [again for again in (rest[:1], rest[1:]) if again]
 
     def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
-        """Of those of several jobs that have one and were not answered yet. text: what came since."""
+        """Yield the results of several jobs that were not answered yet. text: what came since."""
         # the messages of each job that has come to its end, then those after them
         parts: list[list[dict[str, Any]]] = [[]]
         for message in [*self.unread, *_parse(text)]:
@@ -257,7 +257,7 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
 
 
 def _become(jobs: Sequence[Job], fork: bool, ends: tuple[int, int, int], inherited: Iterable[int]) -> None:
-    """In the new process: cut the ties to the server and run the jobs. Does not return."""
+    """Cut the new process's ties to the server and run the jobs. Does not return."""
     output, lines, orders = ends
     try:
         os.setpgid(0, 0)

@@ -92,7 +92,7 @@ class Recorder:
         return file.startswith(self._ignored) or file.endswith(".pyc") or is_standard(file)
 
     def _digest(self, file: str, opened: Mapping[str, bool]) -> str | None:
-        """Of the content now; empty for no file; None for one that does not count: a passing one, or no file at all."""
+        """Hash the content; empty for no file; None for one that does not count: a passing one, or no file at all."""
         if self._is_ignored(file) or Path(file).is_dir():
             return None
         try:
@@ -138,7 +138,7 @@ def locate(name: str, folders: Iterable[str]) -> str:
 
 
 def _telling(names: Mapping[str, str]) -> dict[str, str]:
-    """Without the parts of packages that are not in these folders: they follow their package."""
+    """Drop the parts of packages that are not in these folders: they follow their package."""
     return {name: place for name, place in names.items() if place or not _is_foreign_part(name, names)}
 
 

@@ -1,4 +1,4 @@
-"""From a job to a snapshot's file: build the kernel, lower it, translate the modules, write."""
+"""Make a snapshot's file of a job: build the kernel, lower it, translate the modules, write."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def watch() -> None:
 
 @cache
 def _watched() -> StatementLines:
-    """Of all jobs of this process: a kernel file keeps what it has imported."""
+    """Watch all jobs of this process: a kernel file keeps what it has imported."""
     lines = StatementLines()
     lines.watch()
     breakpoints.watch()
@@ -85,7 +85,7 @@ def _watched() -> StatementLines:
 
 @cache
 def _compiler() -> CompilerState:
-    """Before the first kernel file of this process is imported."""
+    """Return what the compiler is like before the first kernel file of this process is imported."""
     return compiler.present()
 
 

@@ -159,7 +159,7 @@ class StandInFinder:
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing to execute."""
+        """Execute nothing."""
 
 
 def is_stand_in(value: object) -> bool:

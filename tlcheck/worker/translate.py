@@ -1,4 +1,4 @@
-"""From TVM's node graph to a snapshot."""
+"""Translate TVM's node graph into a snapshot."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _launches(function: Function) -> bool:
 
 
 def _called(functions: list[Function]) -> list[Function]:
-    """Those that another one calls: a kernel that does nothing launches no thread once the host's side is apart."""
+    """Return the functions that another one calls: an empty kernel launches no thread once the host is apart."""
     called = {stmt.value.value for f in functions for stmt in statements(f.body) if isinstance(stmt, Evaluate)}
     return [function for function in functions if function.name in called]
 

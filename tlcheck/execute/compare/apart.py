@@ -75,6 +75,6 @@ def joined(levels: BothLevels, parts: Sequence[Execution], are_ordered: bool) ->
 
 
 def _together(outcomes: Sequence[OutputOutcome]) -> OutputOutcome:
-    """Of one output in all parts: a block may write none of it if others do."""
+    """Merge the parts' results of one output: a block may write none of it if others do."""
     writing = [outcome for outcome in outcomes if outcome.reason != UNWRITTEN]
     return next((outcome for outcome in writing if outcome.verdict != "agreed"), next(iter(writing), outcomes[0]))

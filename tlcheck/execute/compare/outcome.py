@@ -156,7 +156,7 @@ def _equal(expected: Array, got: Array) -> Mask:
 
 
 def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
-    """Of the elements that differ: those that rounding explains, and those that hang on a discrete choice.
+    """Return which differing elements rounding explains, and which depend on a discrete choice.
 
     A choice moves an element by something like the numbers around it; a sum of which almost nothing is left moves by
     much for its size only. moved: the expected values of runs with slightly changed numbers, in the order of

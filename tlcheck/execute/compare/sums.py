@@ -33,7 +33,7 @@ class UnequalTerm:
 
     @property
     def acts(self) -> tuple[MadeAddition, ...]:
-        """Those of the lowered kernel; those of the source where it makes none."""
+        """The additions of the lowered kernel; those of the source where it makes none."""
         return self.lowered or self.source
 
 

@@ -37,7 +37,7 @@ class BufferElement(Place):
 
     @contextmanager
     def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
-        """While only these lanes, or lanes of a vector, are accessed."""
+        """Restrict accesses to these lanes, or lanes of a vector."""
         saved = frame.active
         frame.active = frame.among(np.atleast_2d(np.asarray(condition, np.bool_)))
         yield

@@ -62,7 +62,7 @@ def bind(stmt: Stmt, sizes: Mapping[str, int], known: Intervals) -> None:
 
 
 def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Interval | None:
-    """Between what values an expression is; None where that is not understood.
+    """Return the least and largest value of an expression; None where it is not understood.
 
     sizes: variables by name; known: variables by uid.
     """
@@ -74,7 +74,7 @@ def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | N
 
 
 def where(condition: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Intervals:
-    """Between what values variables are where a condition holds: of those that it compares with something."""
+    """Return the ranges of the variables that a condition compares, where it holds."""
     if condition.op == "call" and condition.value == "likely":
         return where(condition.args[0], sizes, known)
     if condition.op == "and":
@@ -129,7 +129,7 @@ def _combined(name: str, args: list[Interval]) -> Interval | None:
 
 
 def _rest(name: str, a: Interval, by: int) -> Interval:
-    """Between the remainders of both ends where their quotient is the same, else any of that divisor."""
+    """Return the range between both ends' remainders if their quotients are equal, else all remainders."""
     quotient, rest = exact(_QUOTIENTS[name], _ARRAYS), exact(name, _ARRAYS)
     same = np.equal(quotient(a[0], by), quotient(a[1], by))
     negative, positive = (a[0] < 0, a[1] > 0) if name == "truncmod" else (False, True)

@@ -143,7 +143,7 @@ def _saturated(e: Expr) -> Apply:
 
 
 def _propagating(combine: Callable[[Any, Any], Any], other: Callable[[Any, Any], Any]) -> Callable[[Expr], Apply]:
-    """Of a number and a NaN, floats of 16 bits give NaN (__hmax_nan); for others the library takes the number."""
+    """Return NaN for a NaN and a number of 16-bit floats (__hmax_nan), else the number, as the library does."""
 
     def make(e: Expr) -> Apply:
         kind = kind_of(e.dtype)

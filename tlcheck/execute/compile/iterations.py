@@ -214,7 +214,7 @@ class Registers:
         return found
 
     def remain(self, frame: Frame) -> None:
-        """After the loop registers have what the last iteration left."""
+        """Keep in registers what the last iteration of the loop left."""
         for whole, copies, written in self.own:
             mask = written if frame.active is None else written & frame.active
             whole.overwrite(copies.data[:, -whole.data.shape[1] :], mask)

@@ -32,7 +32,7 @@ def annotate(program: KernelProgram) -> None:
 
 
 def order(layout: Layout, size: int, program: KernelProgram) -> HappensBefore:
-    """From the row-major number of a logical element to its place in memory."""
+    """The place in memory of each logical element, in row-major order."""
     shape = [_constant(e, program) for e in layout.input_shape]
     for var in layout.vars:
         program.variables[var.uid] = _variable(var.uid)

@@ -182,14 +182,14 @@ class KernelProgram:
 
     @contextmanager
     def in_parallel(self) -> Iterator[None]:
-        """While the body of a T.Parallel is compiled: lanes are iterations, not threads."""
+        """Compile the body of a T.Parallel: lanes are iterations, not threads."""
         saved, self.iterating = self.iterating, True
         yield
         self.iterating = saved
 
     @contextmanager
     def inside_block(self) -> Iterator[None]:
-        """While a block is compiled: its safe values hold in it alone, and so does what was compiled with them."""
+        """Compile a block: its safe values hold in it alone, and so does what was compiled with them."""
         addresses = self.addresses
         saved = addresses.safe_values, self._codes
         addresses.safe_values, self._codes = dict(addresses.safe_values), {}
@@ -198,7 +198,7 @@ class KernelProgram:
 
     @contextmanager
     def following(self, more: bool) -> Iterator[None]:
-        """While a statement is compiled; more: whether others follow it, or it is repeated."""
+        """Compile a statement; more: whether others follow it, or it is repeated."""
         self.followed += more
         yield
         self.followed -= more

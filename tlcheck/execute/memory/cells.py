@@ -177,7 +177,7 @@ class Cells:
         np.copyto(self.data, data, where=where)
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
-        """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
+        """Return the same allocation for another number of threads, all with this data, (cells, worlds, 1)."""
         other = Cells(self.size, self.kinds, self.seeds, lanes, opaque=self.opaque)
         other.data[...] = data
         if other.tags is not None and self.tags is not None:
@@ -197,7 +197,7 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return int(self.data.shape[0]) * self.grain // 8
 
     def parts(self, kind: Kind) -> int:

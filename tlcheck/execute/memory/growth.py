@@ -19,7 +19,7 @@ _LARGEST = 1 << 20  # of cycles and slopes: no number that a kernel counts with 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """After n iterations the value is larger by n * slope, for all n that are multiples of `period`."""
+    """A value that is larger by n * slope after n iterations, for all n that are multiples of `period`."""
 
     slope: Fraction
     period: int

@@ -272,7 +272,7 @@ class Pages:
         return whole
 
     def _own(self) -> None:
-        """Before the elements change: no other run has them."""
+        """Make the elements this run's own before they change."""
         if self._real.lent:
             self._real.elements, self._real.lent = self._real.elements.copy(), False
 

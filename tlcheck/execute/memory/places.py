@@ -92,7 +92,7 @@ class Place:
         return isinstance(self.memory, Cells) and self.memory.shared
 
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
-        """Where, and in which lanes the access takes place."""
+        """The place of the access, and the lanes in which it happens."""
         return self.allowed(self.located(frame), frame)
 
     def allowed(self, located: Located, frame: Frame) -> tuple[Position, Mask | None]:

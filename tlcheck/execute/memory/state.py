@@ -128,7 +128,7 @@ class RunState:
 
     @property
     def chances(self) -> tuple[int, ...]:
-        """For each world the seed of what nobody has written (`values.nothing`)."""
+        """The seed, for each world, of the values that nobody has written (`values.nothing`)."""
         return tuple([~seed for seed in self.seeds]) if self.options.chance else self.seeds
 
     # ---- memory

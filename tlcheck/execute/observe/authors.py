@@ -119,7 +119,7 @@ class _Last:
                 setattr(self, name, np.r_[getattr(self, name), more])
 
     def set(self, touched: AccessedCells, epoch: int, part: int) -> None:
-        """These lanes accessed these cells."""
+        """Note that these lanes accessed these cells."""
         cell = touched.cell
         again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
         self.epoch[cell], self.world[cell], self.part[cell] = epoch, touched.world, part
@@ -290,7 +290,7 @@ class Author(HappensBefore):
         self._land(place, position, mask, landing=True)
 
     def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
-        """Such copies have landed."""
+        """The copies of this kind have landed."""
         self._land(place, position, mask, landing=False)
 
     def wait_uncommitted(self, mask: Mask) -> None:

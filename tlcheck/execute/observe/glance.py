@@ -139,7 +139,7 @@ class Glance(HappensBefore):
         self._access("copy", self._begin_copy, place, position, mask)
 
     def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
-        """Such copies have landed for the threads that began them."""
+        """The copies of this kind have landed for the threads that began them."""
         if isinstance(place.memory, Cells):
             self._access("landed", self._land, place, position, mask)
 
@@ -150,7 +150,7 @@ class Glance(HappensBefore):
         self._access("product", self._begin_product, place, position, mask, kind, proxy, whole=True, lane=lane)
 
     def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
-        """Such a product has read or written what it does."""
+        """The product has read or written what it does."""
         self._access("landed", self._land, place, position, mask, whole=True, lane=lane)
 
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:

@@ -176,7 +176,7 @@ class Recurrence:
             act()
 
     def _look(self) -> None:
-        """At the end of a round: does it do what the one before did?"""
+        """Compare a round that ends with the one before: does it do the same?"""
         self._wanted += 1
         self._states.append(_State.of(self._clocks))
         if len(self._states) < 3:

@@ -162,7 +162,7 @@ class Shadow:
     def without_fences(
         self, kind: str, cells: AccessedCells, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
-        """Of tensor memory, the last accesses that lack fences alone before one of a kind: (1 or warps, cells)."""
+        """Return the last accesses to tensor memory that lack only fences before one of a kind: (1 or warps, cells)."""
         fenced, over = clock.tensor_of_warps(cells), clock.known_of_warps(cells)
         for other in CONFLICTS[kind]:
             last = self.writes if other == "write" else self.others.get(other)

@@ -57,7 +57,7 @@ class StrayAccess:
 
 @dataclass(eq=False)
 class _Shadow:
-    """Of each cell of an allocation the numbers of the record that wrote it last and of its buffer's name."""
+    """The numbers, for each cell of an allocation, of the record that wrote it last and of its buffer's name."""
 
     last: Array
     names: Array

@@ -284,7 +284,7 @@ class Tracer(Observer):
         return [Query(group[chosen], since) for group in groups]
 
     def _members(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read], written: Value) -> list[Query]:
-        """Of what is reduced: the first that is poison; else the one that the result is; else the ends and the largest.
+        """Return the first poisoned term of a reduction; else the one equal to the result; else ends and largest.
 
         Then what was there before.
         """

@@ -36,7 +36,7 @@ class _Begun:
         return np.logical_or.reduce(found) if found else None
 
     def end(self, worlds: Mask, reads: bool) -> None:
-        """It is over in these worlds. reads: as far as it reads."""
+        """Note that it is over in these worlds. reads: as far as it reads."""
         self.reading = self.reading & ~worlds
         if not reads:
             self.writing = self.writing & ~worlds
@@ -66,7 +66,7 @@ class Unwaited:
                 begun.goals.append((key, phase))
 
     def holds(self, number: int, place: Place, cell: Array, writes: bool) -> None:
-        """It reads or writes these cells."""
+        """Note that it reads or writes these cells."""
         of_cells = self._last.setdefault((place.root, writes), np.zeros(0, np.int32))
         if len(of_cells) < place.memory.flat.size:
             more = np.zeros(place.memory.flat.size - len(of_cells), np.int32)

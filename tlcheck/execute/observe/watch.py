@@ -182,7 +182,7 @@ class Watch(HappensBefore):
                 shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event)
 
     def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
-        """Such copies have landed for the threads that began them. by: as for `read`."""
+        """The copies of this kind have landed for the threads that began them. by: as for `read`."""
         access = self._access(place, position, mask, _Event("write", "async", NOWHERE), by)
         if access is not None:
             access.shadow.land(access.cells, self.now(access.cells))
@@ -211,7 +211,7 @@ class Watch(HappensBefore):
             shadow.record("read", cells, PENDING, access.event)
 
     def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
-        """Such a product has read or written what it does."""
+        """The product has read or written what it does."""
         if self._repeats.has(place.root, ("landed",), position, mask, lane):
             return
         access = self._access(place, position, mask, _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None])

@@ -103,7 +103,7 @@ class Clusters:
 
     @classmethod
     def of(cls, state: RunState, function: Function) -> Clusters:
-        """Those of a run; made at their first use."""
+        """Return the clusters of a run; they are made at their first use."""
         found = state.shared.get("clusters")
         if found is None:
             found = state.shared["clusters"] = made(state.worlds, cluster_of(function))

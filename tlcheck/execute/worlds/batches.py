@@ -54,6 +54,6 @@ def alike(function: Function, sizes: Mapping[str, int | float], blocks: Sequence
 
 
 def statements_of(kernel: Function, sizes: Mapping[str, int | float], block: Block) -> int:
-    """At least how many statements this block executes."""
+    """Return how many statements this block executes at least."""
     threads = [s for s in statements(kernel.body) if isinstance(s, Thread) and s.tag.startswith("blockIdx.")]
     return statements_needed(kernel, {**sizes, **{str(s.var.value): block["xyz".index(s.tag[-1])] for s in threads}})

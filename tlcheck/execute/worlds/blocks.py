@@ -26,7 +26,7 @@ def is_in(block: Block, extents: tuple[int, int, int]) -> bool:
 
 
 def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int) -> list[Block]:
-    """At most `most` blocks: first and last, then of each further class the block that does least, small classes first.
+    """Choose `most` blocks: first, last, then of each further class the one that does least, small classes first.
 
     functions: the kernel at each level that runs; the guards of all of them count.
     """

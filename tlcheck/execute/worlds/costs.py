@@ -18,7 +18,7 @@ _BREAKS = ("loop_break", "break_loop")
 
 
 def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> int:
-    """At least how many statements a block executes: loops that may break, or of unknown bounds, count once."""
+    """Return how many statements a block executes at least: loops that may break, or of unknown bounds, count once."""
     return _count(function.body, dict(sizes))
 
 

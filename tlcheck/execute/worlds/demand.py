@@ -82,7 +82,7 @@ class Demand:
         self._earlier = [_looked_at(kernel, sizes) for kernel in earlier] if small else []
 
     def of(self, blocks: Sequence[Block]) -> list[list[Block] | None]:
-        """For each kernel before the last one the blocks to run, where the last one runs in some; None for all."""
+        """Return the blocks to run of each kernel before the last, where the last runs in some; None for all."""
         found: list[list[Block] | None] = []
         read = boxes(self._last, self._sizes, np.array(blocks).T) if self._earlier else []
         for kernel in reversed(self._earlier):

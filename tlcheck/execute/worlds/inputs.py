@@ -333,7 +333,7 @@ def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:
 
 
 def _kept(key: int, numbers: Array) -> Array:
-    """Of each four neighbours one, at random."""
+    """Return one of each four neighbours, at random."""
     return np.asarray(numbers % 4 == _words(key ^ 1, numbers // 4) >> np.uint64(62))
 
 

@@ -233,7 +233,7 @@ class BothLevels:
         )
 
     def _fitting(self) -> list[World]:
-        """As many blocks and seeds as the budget allows, known before anything runs."""
+        """Return as many blocks and seeds as the budget allows, known before anything runs."""
         budget = self.request.budget
         sides = ((self.source, True), (self.lowered, self.tiled))
         if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):

@@ -89,7 +89,7 @@ class SourceRuns:
         return hashlib.sha256(repr((text, self._digest(given), others)).encode()).hexdigest()
 
     def _digest(self, given: Mapping[int, Mapping[str, Array]] | None) -> str:
-        """Of a case's own inputs; for the same object computed once."""
+        """Return the digest of a case's own inputs; for the same object computed once."""
         if given is None:
             return ""
         for known, digest in self._digests:

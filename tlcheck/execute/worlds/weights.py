@@ -66,7 +66,7 @@ def _balanced(each: Array, own: Array, mean: Array) -> Array:
 
 
 def representatives(kernel: Function, sizes: Mapping[str, int], most: int) -> list[Block]:
-    """At most so many blocks: one of each class of guards and loop bounds, or classes from the least to the most."""
+    """Return so many blocks at most: one of each class of guards and loop bounds, or classes from least to most."""
     extents = grid(kernel, sizes)
     numbers, signature = _signatures(kernel, sizes)
     _, firsts = np.unique(signature, axis=0, return_index=True)

@@ -31,7 +31,7 @@ _Var = (getattr(tvm, "tirx", None) or tvm.tir).Var
 
 @dataclass(frozen=True)
 class _TensorShape:
-    """In a tensor's place: a call must not keep the device's memory."""
+    """A tensor's stand-in: a call must not keep the device's memory."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -76,7 +76,7 @@ _submitted: ContextVar[tuple[str, int]] = ContextVar("submitted", default=("", 1
 
 
 def note() -> None:
-    """From now on, know which JIT function is being compiled, in pools of threads too."""
+    """Note from now on which JIT function is being compiled, in pools of threads too."""
     _note_pools()
     module: Any = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
     implementation: Any = getattr(module, "JITImpl", None)
@@ -139,7 +139,7 @@ def _note_built(decorator: Any) -> None:
 
 @contextlib.contextmanager
 def calling(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[None]:
-    """While a JIT function is being compiled."""
+    """Note that a JIT function is being compiled."""
     token = _current.set(call_of(jit, args, kwargs))
     try:
         yield

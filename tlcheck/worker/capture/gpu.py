@@ -17,7 +17,7 @@ _KINDS = {"cuda": 2, "hip": 10}  # DLPack's numbers
 
 
 class Event:
-    """Of no time; one millisecond after any other."""
+    """An event without time; one millisecond after any other."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass

@@ -29,7 +29,7 @@ class LiveWatch:
         self._kept: set[str] = set()
 
     def install(self) -> None:
-        """From now on."""
+        """Watch from now on."""
         calls.note()
         self._watch_compiler()
         self._watch_launches()
@@ -110,7 +110,7 @@ class LiveWatch:
 
 
 def _parameters(kernel: Any) -> Parameters:
-    """By the names that the kernel's author gave them."""
+    """Return arguments by the names that the kernel's author gave them."""
     func, buffers = kernel.prim_func, kernel.prim_func.buffer_map
     names = tuple(str((buffers[p] if p in buffers else p).name) for p in func.params)  # noqa: SIM401 - TVM's map
     return Parameters(names, tuple(int(place) % len(names) for place in kernel.adapter.result_idx or ()))

@@ -118,7 +118,7 @@ def _copy(value: Any) -> Any:
 
 
 def _blank(tensor: Any) -> Any:
-    """In the place of what the kernel makes itself: of its shape, one element on disk."""
+    """Return a stand-in for what the kernel makes itself: of its shape, one element on disk."""
     return torch.zeros((), dtype=tensor.dtype, device="cpu").expand(tensor.shape)
 
 

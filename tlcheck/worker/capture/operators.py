@@ -28,7 +28,7 @@ class Operators:
         self._names: set[str] = set()  # without overload
 
     def watch(self) -> None:
-        """From now on, know what is registered."""
+        """Note from now on what is registered."""
         library: Any = torch.library.Library
         register = library.impl
 

@@ -102,7 +102,7 @@ class _Watch:
         self._refusals.marked = item.get_closest_marker("xfail") is not None
 
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
-        """Of a test, or of the whole file while tests are looked for."""
+        """Note the failure of a test, or of the whole file while tests are looked for."""
         error = call.excinfo.value
         collecting = type(error).__name__ == "CollectError" and error.__cause__ is not None
         self.run.failed.append((node.name, error.__cause__ if collecting else error))

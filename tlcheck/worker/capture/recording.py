@@ -159,7 +159,7 @@ def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def _in(folder: Path) -> Iterator[None]:
-    """With this working folder, from which the user has named the files."""
+    """Change to the working folder from which the user has named the files."""
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -195,7 +195,7 @@ def _apart(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, 
 
 
 def _work(work: Callable[[], Mapping[str, Any]], job: CaptureJob, writer: int) -> None:
-    """In the copy; does not return."""
+    """Do the work in the copy; does not return."""
     gc.disable()
     try:
         limits.die_with_parent()

@@ -78,7 +78,7 @@ def warm() -> None:
 
 
 def _replace(recording: Recording, job: CaptureJob) -> tuple[contextlib.AbstractContextManager[Any], PassedCalls]:
-    """Nothing is launched: what stands for the device while the script runs, and who keeps what calls pass."""
+    """Put stand-ins in the device's place while the script runs, and keep what calls pass. Nothing is launched."""
     import numpy
 
     from tlcheck.worker.capture import gpu, interception, tensors, triton_kernels

@@ -36,7 +36,7 @@ class _PatchingFinder:
 
 
 class _Driver:
-    """Of one GPU, as torch tells of it."""
+    """A driver of one GPU, as torch tells of it."""
 
     def get_current_target(self) -> Any:
         """Triton's name of it."""

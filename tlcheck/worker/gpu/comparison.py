@@ -30,7 +30,7 @@ def half_spacing(dtype: Any) -> float:
 
 
 def tolerance(out: Any, updated: bool, terms: int, rounded: str, reference: tuple[str, float]) -> Tolerance:
-    """For an output of dtype `out`. Sums are kept in float32, or in memory where the output is updated there.
+    """Return the tolerance of an output. Sums are kept in float32, or in memory where the output is updated there.
 
     reference: what it is, and how far it is from the truth.
     """

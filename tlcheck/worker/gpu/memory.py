@@ -119,5 +119,5 @@ class Arena:
         return {name: mask for name, mask in masks.items() if bool(mask.any())}
 
     def changed(self, names: Iterable[str]) -> Iterator[str]:
-        """Those of the names whose tensors no longer hold what they were given with."""
+        """Return the names whose tensors no longer hold what they were given with."""
         return (name for name in names if name in self._guarded and self._guarded[name].changed())

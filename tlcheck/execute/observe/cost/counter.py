@@ -414,7 +414,7 @@ class _CountedAccess:
 
 
 def _padded(lanes: Array, filler: int, warp: int) -> Array:
-    """With lanes up to a whole warp."""
+    """Fill lanes up to a whole warp."""
     missing = -lanes.shape[-1] % warp
     if not missing:
         return lanes

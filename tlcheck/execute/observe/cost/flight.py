@@ -11,7 +11,7 @@ from tlcheck.execute.memory.values import Array
 
 @dataclass(eq=False)
 class Flights:
-    """In each world: bytes under way by what waits for them, and the most that there have been."""
+    """The bytes under way in each world by what waits for them, and the most that there have been."""
 
     worlds: int
     under_way: dict[object, Array] = field(default_factory=dict)

@@ -95,7 +95,7 @@ def conflicts(words: Array, banks: int = BANKS) -> Array:
 
 
 def copied(starts: Array, sources: Array, width: int) -> tuple[Array, Array]:
-    """As `wavefronts`, of copies of 16 bytes from global memory (`sources`) that go by the L1 cache.
+    """Count `wavefronts` of copies of 16 bytes from global memory (`sources`) that bypass the L1 cache.
 
     Each line comes by itself, and in it by themselves the sectors of which both halves are named, those of which only
     the first half is, and those of which only the second half is.

@@ -65,7 +65,7 @@ class Transfer:
 
     @cached_property
     def some(self) -> Mask | None:
-        """These worlds; None for all of them."""
+        """Return the transfer in these worlds; None for all of them."""
         return None if self.mask.all() else self.mask
 
     @property

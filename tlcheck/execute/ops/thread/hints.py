@@ -23,7 +23,7 @@ from tlcheck.snapshot.ir import Attr, Expr
     "warpgroup_fence_operand",
 )
 def hint(e: Expr, program: KernelProgram) -> Run:
-    """Nothing, as far as values go."""
+    """Do nothing: the instruction changes no values."""
     return lambda frame: 0
 
 

@@ -54,7 +54,7 @@ def _fields_of_4_bits(words: Array, unsigned: bool = True) -> Array:
 
 
 def _twiddled_fp4(words: Array) -> Array:
-    """Of each word 8 numbers of e2m1, whose bits it has in the places of bfloat16's sign, exponent and mantissa."""
+    """Unpack 8 numbers of e2m1 from each word, whose bits lie where bfloat16 has sign, exponent and mantissa."""
     found = []
     for word in words:
         x = word.astype(np.uint32).byteswap()
@@ -138,7 +138,7 @@ def digest(text: str, name: str) -> str:
 
 
 def _definition(text: str, name: str) -> str:
-    """From the template's head to the closing brace; empty where there is none."""
+    """Return the text from the template's head to the closing brace; empty where there is none."""
     match = re.search(rf"template\s*<[^>]*>\s*__device__\s+void\s+{name}\(", text)
     if match is None:
         return ""

@@ -60,7 +60,7 @@ def _operands(e: Expr) -> tuple[Expr, Expr, Expr | None, Expr | None]:
 
 
 def _fragment(kind: Kind, transposed: bool, number: int) -> tuple[Array, Array]:
-    """For each element that a thread gets: which element of a row, and the row of which thread; (elements, 32)."""
+    """Return which element of which thread's row each element of a thread is; (elements, 32)."""
     per = max(1, 32 // kind.bits)  # elements in a register
     matrix, unit, thread = np.ogrid[:number, :per, :WARP]
     if transposed:

@@ -229,7 +229,7 @@ def create(e: Expr, program: KernelProgram) -> Run:
 
 @annotation("barrier_init")
 def declared(block: Block, program: KernelProgram) -> None:
-    """Before device-tir the counts of barriers stand at the block that allocates them."""
+    """Make the barriers whose counts stand, before device-tir, at the block that allocates them."""
     for data, counts in block.barriers:
         barriers = Barriers.of(program, f"{data.value}#{program.pointers.root(data.uid)}")
         for number, count in enumerate(counts):

@@ -88,7 +88,7 @@ class Factors:
 
     @classmethod
     def of(cls, e: Expr, number: int, form: tuple[str, int, str], program: KernelProgram) -> Factors:
-        """Those of A (number 0) or B (1)."""
+        """Return the factors of A (number 0) or B (1)."""
         place = program.pointer(e.args[_SCALES + number])
         if place.kind != kind_of("uint32"):
             raise NotModelled(f"ptx_mma_block_scale with factors in {place.kind.name}")

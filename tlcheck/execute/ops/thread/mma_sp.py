@@ -32,7 +32,7 @@ WORD = 32  # bits of metadata in a thread
 
 @call("ptx_mma_sp")
 def mma_sp(e: Expr, program: KernelProgram) -> Run:
-    """As ptx_mma, then pointer and offset of the metadata, selector, saturate: C += A * B."""
+    """(as ptx_mma, then pointer and offset of the metadata, selector, saturate): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
     if (m, n, k * a_kind.bits) != (16, 8, 512) or (e.args[1].value, e.args[2].value) != ("row", "col"):

@@ -21,7 +21,7 @@ _WARPS = 4  # of a group
 
 @call("get_lane_idx")
 def lane(e: Expr, program: KernelProgram) -> Run:
-    """Its number in the warp."""
+    """The thread's number in its warp."""
     return _of_threads(e, program, lambda thread, warp, group: thread % warp)
 
 

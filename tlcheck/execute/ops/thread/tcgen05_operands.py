@@ -46,7 +46,7 @@ class Issuer:
         return np.asarray(wide[self.worlds, self.thread if wide.shape[-1] > 1 else 0])
 
     def among(self, worlds: Array) -> Issuer:
-        """It in some of its worlds."""
+        """Return the issuer in some of its worlds."""
         return self if len(worlds) == len(self.worlds) else issuer_in(worlds, self.thread, self.lane.shape)
 
 

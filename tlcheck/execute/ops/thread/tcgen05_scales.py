@@ -76,7 +76,7 @@ class _ScaleCopy:
     keeps: Array = field(default_factory=lambda: np.zeros(1, np.bool_))
 
     def complete(self, worlds: Array, others: object = ()) -> None:
-        """It has read what it copies, in some worlds."""
+        """The copy has read what it copies, in some worlds."""
         self.worlds = np.setdiff1d(self.worlds, worlds)
         by = self.issuer.among(worlds)
         self.program.observers.tensor_product_landed(self.source, self.cells, by.mask, by.lane)
@@ -181,7 +181,7 @@ class ScaleFactors:
 
     @classmethod
     def of(cls, e: Expr, at: int, rows: int, blocks: int, program: KernelProgram) -> ScaleFactors:
-        """Of argument `at`, with the columns that the next one adds."""
+        """Read argument `at`, with the columns that the next one adds."""
         memory, pointer = TensorMemory.of(program), e.args[at]
         place = memory.place(str(pointer.value), kind_of("uint32"))
         those = Blocks.of(blocks, program)

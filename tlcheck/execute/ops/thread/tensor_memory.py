@@ -47,7 +47,7 @@ class WarpsOf:
 
     @classmethod
     def of(cls, frame: Frame, what: str) -> WarpsOf:
-        """Those of a frame. Raises NotModelled where a part of a warp is active (`.sync.aligned`)."""
+        """Return the lanes of a frame. Raises NotModelled where a part of a warp is active (`.sync.aligned`)."""
         lanes = of_warp(1, frame, WARP)
         active = lanes.any(axis=-1)
         if not (lanes.all(axis=-1) | ~active).all():

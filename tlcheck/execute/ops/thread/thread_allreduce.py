@@ -24,7 +24,7 @@ _REDUCER = "reducer of threads"
 
 @attribute("reduce_scope")
 def scope(stmt: Attr, program: KernelProgram) -> Step:
-    """Of what is within: how values are combined."""
+    """Note how the values within are combined."""
     program.state.shared[_REDUCER] = stmt.node
     return program.step(stmt.body)
 
@@ -70,7 +70,7 @@ def _variable(uid: int) -> Run:
 
 
 def _group(along: list[Value], program: KernelProgram) -> list[Array]:
-    """For each place along the axes, the threads there that the threads of the block combine with."""
+    """Return the threads that combine with those of the block, for each place along the axes."""
     steps = {axis: math.prod(program.extents[:axis]) for axis in range(3) if program.extents[axis] > 1}
     reduced = [axis for axis in steps if any(np.array_equal(value, program.thread_index(axis)) for value in along)]
     if len(reduced) != sum(isinstance(value, np.ndarray) for value in along):

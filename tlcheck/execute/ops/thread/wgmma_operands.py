@@ -222,7 +222,7 @@ class _SharedTiles:
         return memory, position
 
     def joined(self, others: list[_SharedTiles | None]) -> _SharedTiles | None:
-        """These and others that the same groups read, column after column; None where others read them."""
+        """Join these and others that the same groups read, column after column; None where others read them."""
         key = tuple([id(other) for other in others])
         if key not in self.kept:
             self.kept[key] = others, self._join([o for o in others if o is not None])  # `others` keeps their numbers

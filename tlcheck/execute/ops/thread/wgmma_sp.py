@@ -24,7 +24,7 @@ ROW = 512  # bits of a row of A with its zeros
 
 @call("ptx_wgmma_sp_ss")
 def from_shared(e: Expr, program: KernelProgram) -> Run:
-    """As ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector."""
+    """(as ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector)."""
     form = form_of(e, 3, ROW)
     kept = in_shared(e, 6, (form.m, form.k // 2), form.left, bool(e.args[1].value), program)
     right = in_shared(e, 11, (form.n, form.k), form.right, bool(e.args[2].value), program)
@@ -33,7 +33,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
 
 @call("ptx_wgmma_sp_rs")
 def from_registers(e: Expr, program: KernelProgram) -> Run:
-    """As ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector."""
+    """(as ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector)."""
     form = form_of(e, 2, ROW)
     kept = held(e, 5, form.k // 2, form.left, program)
     right = in_shared(e, 10, (form.n, form.k), form.right, bool(e.args[1].value), program)

@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Attr, Expr
     "set_max_nreg",
 )
 def hint(e: Expr, program: KernelProgram) -> Run:
-    """Nothing happens."""
+    """Do nothing."""
     return lambda frame: 0
 
 

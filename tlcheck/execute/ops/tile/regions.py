@@ -216,7 +216,7 @@ class Tile:
         return np.where(located.outside, self.kind.array.type(self.place.otherwise), found)
 
     def elements(self, frame: Frame) -> Elements:
-        """Its elements, as an operation that the author waits for himself holds them."""
+        """Return the region's elements, as an operation that the author waits for himself holds them."""
         return Elements(self.place, self.place.located(frame).position, self.mask(frame), frame.lanes)
 
     def write(self, frame: Frame, values: Value) -> None:
