@@ -23,7 +23,7 @@ from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
 from tlcheck.execute.compare.missed import said_of, without_own
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import cancels, coarser, finer, rounds
-from tlcheck.execute.compare.specials import asks, differences
+from tlcheck.execute.compare.specials import asks, differences, forgets
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
@@ -199,7 +199,8 @@ class _Judge:
         if stop is None and few and (rounds(self._levels.lowered) or cancels(self._levels.source)):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
-        if stop is None and few and not self._levels.request.is_own and asks(self._levels.source):
+        special = asks(self._levels.source) or forgets(self._levels.source, self._levels.lowered)
+        if stop is None and few and not self._levels.request.is_own and special:
             outputs = self._with_special_numbers(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]

@@ -1,7 +1,8 @@
 """Kernels run with NaN and infinities where their source asks for them.
 
 TileLang folds `x != x` to false, and `not (x > 0)` to `x <= 0`: no number tells. Such a kernel runs once more, in one
-block, with some elements of its tensors NaN, infinite or -0. Other kernels do not: most are not made for such numbers.
+block, with some elements of its tensors NaN, infinite or -0. So does a kernel that no longer reads a tensor of floats,
+as of `x * 0`. Other kernels do not: most are not made for such numbers.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from tlcheck.snapshot.ir import Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _ASKING = ("isnan", "isinf", "isfinite")
+_OPPOSITE = {("lt", "ge"), ("ge", "lt"), ("gt", "le"), ("le", "gt")}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def asks(function: Function) -> bool:
-    """Whether a source asks whether a float is a number: isnan, `x != x`, or what a comparison is not."""
+    """Whether a source asks whether a float is a number: isnan, `x != x`, `x < 1 or x >= 1`, or what a comparison is
+    not.
+    """
     return any(_asks(e) for s in statements(function.body) for e in postorder(expressions(s)))
 
 
@@ -36,7 +40,32 @@ def _asks(e: Expr) -> bool:
         return name_of_call(e).removeprefix("tirx.") in _ASKING
     if e.op == "not":
         return e.args[0].op in _COMPARISONS and "float" in e.args[0].args[0].dtype
+    if e.op in ("and", "or"):
+        return _are_opposite(*e.args)
     return e.op in _COMPARISONS and "float" in e.args[0].dtype and key_of(e.args[0]) == key_of(e.args[1])
+
+
+def _are_opposite(one: Expr, other: Expr) -> bool:
+    """Whether one of two comparisons of a float holds, whatever number it is."""
+    return (
+        (one.op, other.op) in _OPPOSITE
+        and "float" in one.args[0].dtype
+        and all(key_of(a) == key_of(b) for a, b in zip(one.args, other.args, strict=True))
+    )
+
+
+def forgets(source: Function, lowered: Function) -> bool:
+    """Whether a lowered kernel no longer reads a tensor of floats: what it is multiplied by is 0, say."""
+    named = _named(lowered)
+    read = {str(b.data.value) for b in source.buffers if "float" in b.dtype} & _named(source)
+    return any(not any(name.startswith(tensor) for name in named) for tensor in read)
+
+
+def _named(function: Function) -> set[str]:
+    """The pointers of what statements read, and all other variables."""
+    nodes = postorder(e for s in statements(function.body) for e in expressions(s))
+    read = {e if e.buffer is None else e.buffer.data for e in nodes if e.op in ("var", "load")}
+    return {str(e.value) for e in read}
 
 
 def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:

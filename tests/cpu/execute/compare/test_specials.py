@@ -64,3 +64,24 @@ def test_a_kernel_that_does_not_ask_has_numbers_alone() -> None:
     other = Expr("not", "bool", (compared("lt", HALF, made.given),))
     assert not asks(made.kernel.function(made.stored(one)))
     assert made.judged(one, other).verdict == "agreed"
+
+
+def test_one_of_two_comparisons_holds_for_every_number_and_not_for_nan() -> None:
+    made = Asks()
+    either = Expr("or", "bool", (compared("ge", made.given, HALF), compared("lt", made.again, HALF)))
+    assert made.judged(either, Expr("int", "bool", (), 1)).verdict == "refuted"
+    assert made.judged(either, either).verdict == "agreed"
+    other = compared("lt", made.given, Expr("float", "float32", (), 0.25))
+    assert not asks(made.kernel.function(made.stored(Expr("or", "bool", (compared("ge", made.given, HALF), other)))))
+
+
+def test_a_tensor_that_is_no_longer_read() -> None:
+    """x * 0 is 0 for numbers alone."""
+    kernel = Kernel(threads=32)
+    a, b = kernel.tensor("A", "float32", (32,)), kernel.tensor("B", "float32", (32,))
+    product = Expr("mul", "float32", (load(a, kernel.tx), Expr("float", "float32", (), 0.0)))
+    stored = store(b, kernel.tx, product)
+    nothing = store(b, kernel.tx, Expr("float", "float32", (), 0.0))
+    found = execute(kernel.snapshot((stored,), (nothing,))).outputs
+    assert [(o.name, o.verdict) for o in found] == [("B", "refuted")]
+    assert [o.verdict for o in execute(kernel.snapshot((stored,), (stored,))).outputs] == ["agreed"]
