@@ -5,8 +5,9 @@ where they pack them (`packing`). Integers of 64 bits: from 0.1.8 to 0.1.12 the 
 through int. Scalar floats of 16 bits are CUTLASS's classes, which many functions of CUDA do not take, so that nvcc
 refuses the kernel. Bounds of a loop: TIR reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal
 lanes are printed one by one: an atomic among them runs as often. A choice by a vector of conditions is `ushort4 ? a :
-b` before 0.1.14, which neither nvcc nor hipcc takes (pull requests 2843, 2889). HIP has its own numbers of eight bits,
-and stores a whole word for an integer of four.
+b` before 0.1.14, which neither nvcc nor hipcc takes (pull requests 2843, 2889); nor do they take `!ushort4` (3117), nor
+nvcc `~int4` before 0.1.15 (issue 2993). `~` of a bool is an int that is never 0, in HIP, and in CUDA before 0.1.15. HIP
+has its own numbers of eight bits, and stores a whole word for an integer of four.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tlcheck.targets.target import AMD, Target
 
 _THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
 _A_COPY = "let the body change a copy of it"
-_IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
+_IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated {}"
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,32 @@ _MISSING = tuple(
     )
 )
 _EXACT = 8  # bits of an integer that bfloat16 holds
-_LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice is printed lane by lane
+_LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice and `!` are printed lane by lane
+_COMPLEMENTS = Release.of("0.1.15")  # the release from which on CUDA has `!` for `~` of a bool, and `~` of a vector
+_CARRIER = 32  # bits of the integer that holds a short vector
 _FOUR = 4  # bits
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
+
+
+def is_never_false(e: Expr, release: Release, target: Target | None) -> bool:
+    """Whether it is `~` of a bool that is printed as such: -1 or -2."""
+    complemented = e.op == "call" and e.value == "bitwise_not" and dtype_of(e.dtype).kind == "bool"
+    return complemented and (release < _COMPLEMENTS or (target is not None and target.family == AMD))
+
+
+def is_ever_complemented(function: Function, release: Release, target: Target | None) -> bool:
+    """Whether a function has `~` of a bool that is printed as such."""
+    return any(is_never_false(e, release, target) for e in _parts(function))
+
+
+def as_printed(e: Expr, wanted: str) -> Expr:
+    """Return what is printed for `~` of a bool, where a number of some type is wanted, or a bool: true."""
+    lanes = dtype_of(e.dtype).lanes
+    dtype = "int32" if lanes == 1 else f"int32x{lanes}"
+    if dtype_of(wanted).kind != "bool":
+        return Expr("cast", wanted, (Expr("call", dtype, (Expr("cast", dtype, e.args),), "bitwise_not"),))
+    true = Expr("int", dtype_of(e.dtype).name, (), 1)
+    return true if lanes == 1 else Expr("broadcast", e.dtype, (true,), lanes)
 
 
 def is_repeated(e: Expr) -> bool:
@@ -103,7 +127,7 @@ def refusals(function: Function, release: Release, target: Target) -> Iterator[s
     """Yield why the code that is made of a function does not compile, or accesses other memory, as far as that is
     known.
     """
-    yield from vector_choices(function, release, target)
+    yield from of_vectors(function, release, target)
     if target.family == AMD:
         yield from _fours(function)
     else:
@@ -112,12 +136,26 @@ def refusals(function: Function, release: Release, target: Target) -> Iterator[s
             yield "32 lanes of 8 bits that are no constant, which nvcc refuses"
 
 
-def vector_choices(function: Function, release: Release, target: Target) -> Iterator[str]:
-    """Choices that are made for each lane, in releases that print one for all of them."""
+def of_vectors(function: Function, release: Release, target: Target) -> Iterator[str]:
+    """Choices, `!` and `~` that are made for each lane, in releases that print one for all of them, if the compiler
+    refuses it. HIP's vectors have `~`, and so has an integer that holds bytes.
+    """
     compiler = "hipcc" if target.family == AMD else "nvcc"
-    for e in _parts(function) if release < _LANE_BY_LANE else ():
-        if e.op == "select" and dtype_of(e.args[0].dtype).lanes > 1:
+    for e in _parts(function) if release < _COMPLEMENTS else ():
+        if dtype_of(e.dtype).lanes == 1:
+            continue
+        if e.op == "select" and release < _LANE_BY_LANE and dtype_of(e.args[0].dtype).lanes > 1:
             yield f"a choice by a vector of conditions ({e.dtype}), which {compiler} refuses"
+        elif e.op == "not" and release < _LANE_BY_LANE:
+            yield f"! of a vector ({e.dtype}), which {compiler} refuses"
+        elif e.value == "bitwise_not" and target.family != AMD and not _is_one_integer(e.dtype):
+            yield f"~ of a vector ({e.dtype}), which {compiler} refuses"
+
+
+def _is_one_integer(dtype: str) -> bool:
+    """Whether a vector is held by one integer."""
+    found = dtype_of(dtype)
+    return found.kind != "bool" and found.bits <= 8 and found.bits * found.lanes <= _CARRIER and found.lanes > 3
 
 
 def _fours(function: Function) -> Iterator[str]:
@@ -192,14 +230,19 @@ def _moves(loop: For) -> bool:
 
 def departures(stmt: Stmt, release: Release, target: Target | None = None) -> Iterator[Departure]:
     """Yield the departures of a statement's expressions, innermost first. target: None for one that is not known."""
-    if target is not None and target.kind != "cuda":
+    is_cuda = target is None or target.kind == "cuda"
+    language = "CUDA" if is_cuda else "HIP"
+    if target is not None and not is_cuda:
         yield from _formats(stmt, target)
-        return
     if isinstance(stmt, For) and _moves(stmt):
-        yield Departure(f"CUDA reads the end of loop {stmt.var.value} anew in each iteration", _A_COPY)
+        yield Departure(f"{language} reads the end of loop {stmt.var.value} anew in each iteration", _A_COPY)
     for e in postorder(expressions(stmt)):
         if is_promoted(e):
-            yield Departure(f"{_operation(e)} is an int in CUDA", _IN_32_BITS)
+            yield Departure(f"{_operation(e)} is an int in {language}", _IN_32_BITS.format(language))
+        elif is_never_false(e, release, target):
+            yield Departure(f"~ of a bool is an int in {language}, which is never 0", "use T.Not")
+        elif not is_cuda:
+            continue
         elif how := packing(e, release):
             yield Departure(how.value)
         elif e.op == "call" and e.args and "warp_reduce_" in name_of_call(e) and is_cut(e.args[-1].dtype, release):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomics, unread_because
-from tlcheck.program.generated import is_lost, of_halves, refusals
+from tlcheck.program.generated import is_ever_complemented, is_lost, of_halves, refusals
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -31,6 +31,7 @@ from tlcheck.targets.lookup import TARGETS
 _REFERENCES = (Checkpoint.SOURCE, Checkpoint.INTENT)
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
 _PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
+_COMPLEMENTED = "the kernel has ~ of a bool, which is an int in the generated code, and never 0"
 _LOST = "the kernel uses the value of an atomic that returns none: the generated CUDA has nothing in its place"
 _NOT_FOLLOWED = frozenset(("unknown", "let", "shuffle", "predicated"))  # no proof looks into these
 _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
@@ -202,6 +203,8 @@ def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
     if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
         return _LOST
     release, target = Release.of(device.release), device.target
+    if is_ever_complemented(program.function, release, target):
+        return _COMPLEMENTED
     refused = None if target is None else next(refusals(program.function, release, target), None)
     if refused is not None:
         return refused

@@ -1,5 +1,5 @@
 """AMD's targets: ROCm documentation, "AMD GPU specifications" and "Hardware features"; the CDNA3 and CDNA4 ISA guides.
-Units of LDS and registers: LLVM, `AMDGPUBaseInfo.cpp`.
+Units of LDS and registers: LLVM, `AMDGPUBaseInfo.cpp`. A barrier waits for surviving waves: their `S_BARRIER`.
 
 A wavefront is a warp, the local data share (LDS) is shared memory, a compute unit is a multiprocessor.
 """
@@ -42,7 +42,7 @@ def _target(arch: str, minor: int, shared: int, unit: int, units: int) -> Target
     )
     instructions = _CDNA3 if minor == 4 else _CDNA3 | _CDNA4
     formats = _FNUZ if minor == 4 else {fnuz: ocp for ocp, fnuz in _FNUZ.items()}
-    return Target(AMD, arch, (9, minor), WARP, limits, "hip", None, instructions, formats)
+    return Target(AMD, arch, (9, minor), WARP, limits, "hip", None, instructions, formats, skips_ended=True)
 
 
 TARGETS = (_target("gfx942", 4, 64, 512, 304), _target("gfx950", 5, 160, 1280, 256))

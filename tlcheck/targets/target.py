@@ -62,6 +62,7 @@ class Target:
         None if the table has no rows for the family.
     instructions: the families of instructions that it has, as `signatures/` names what they need.
     formats: numbers whose bits its code takes for those of another format, by the names of dtypes.
+    skips_ended: a barrier of a block waits only for threads that have not ended.
     """
 
     family: Family
@@ -73,6 +74,7 @@ class Target:
     measured: int | None
     instructions: frozenset[str]
     formats: Mapping[str, str] = field(default_factory=dict, hash=False)
+    skips_ended: bool = False
 
     @property
     def kind(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from tlcheck.cost.occupancy import resident_blocks
-from tlcheck.program.generated import vector_choices
+from tlcheck.program.generated import of_vectors
 from tlcheck.program.launch import LaunchRequest, asked_by_source, requests, sets_registers
 from tlcheck.program.release import Release
 from tlcheck.reasons import DEVICE, Reason
@@ -33,7 +33,7 @@ _ADVICE = {
     _GRID: "make it the first axis of T.Kernel, or let each block do more",
     _SHARED: "smaller tiles, or fewer stages",
     _REGISTERS: "let warps that need few give theirs back (T.set_max_nreg with 0), or launch fewer threads",
-    _COMPILER: "T.if_then_else instead of T.Select, or a release from 0.1.14 on",
+    _COMPILER: "a release from 0.1.15 on, or T.if_then_else instead of T.Select",
     _RESIDENT: "launch as many blocks as are resident at once, and let each do more (T.Persistent)",
 }
 
@@ -69,8 +69,8 @@ def _refused(snapshot: Snapshot, sizes: Mapping[str, int]) -> Iterator[Claim]:
     source, lowered = (snapshot.checkpoints.get(at) for at in (Checkpoint.SOURCE, Checkpoint.DEVICE_TIR))
     if target is None or lowered is None:
         return
-    choices = vector_choices(lowered, Release.among(snapshot.toolchain), target)
-    yield from (_claim(snapshot, _Excess(_COMPILER, words), snapshot.line, own=False) for words in islice(choices, 1))
+    vectors = of_vectors(lowered, Release.among(snapshot.toolchain), target)
+    yield from (_claim(snapshot, _Excess(_COMPILER, words), snapshot.line, own=False) for words in islice(vectors, 1))
 
     def size_of(e: Expr) -> int | None:
         return _size(e, sizes)

@@ -95,6 +95,39 @@ def test_equal_bytes_of_256_bits(dtype: str, lanes: int, release: str, refused: 
     assert list(refusals(equal, Release.of(release), SM_90)) == words
 
 
+@pytest.mark.parametrize(
+    ("value", "release", "refused"),
+    [
+        (Expr("not", "boolx4", (given("boolx4"),)), "0.1.13", "nvcc hipcc"),
+        (Expr("not", "boolx4", (given("boolx4"),)), "0.1.14", ""),
+        (Expr("not", "bool", (given("bool"),)), "0.1.13", ""),
+        (Expr("call", "int32x4", (given("int32x4"),), "bitwise_not"), "0.1.14", "nvcc"),
+        (Expr("call", "int32x4", (given("int32x4"),), "bitwise_not"), "0.1.15", ""),
+        (Expr("call", "int8x4", (given("int8x4"),), "bitwise_not"), "0.1.14", ""),
+        (Expr("call", "int8x2", (given("int8x2"),), "bitwise_not"), "0.1.14", "nvcc"),
+        (Expr("call", "boolx4", (given("boolx4"),), "bitwise_not"), "0.1.14", "nvcc"),
+    ],
+)
+def test_vectors_that_are_turned_over(value: Expr, release: str, refused: str) -> None:
+    """`!ushort4` (issue 3021, pull request 3117), `~int4` (issue 2993): a char4 is an int."""
+    sign = "!" if value.op == "not" else "~"
+    for arch, compiler in ((SM_90, "nvcc"), (GFX942, "hipcc")):
+        words = [f"{sign} of a vector ({value.dtype}), which {compiler} refuses"] if compiler in refused else []
+        assert list(refusals(function(value), Release.of(release), arch)) == words
+
+
+def test_what_c_makes_of_small_integers_and_of_bool_is_told_of_hip_too() -> None:
+    place = Buffer("O", "int32", (), "global", Expr("var", "handle", (), "O", 1))
+    wide = Store(place, (), Expr("cast", "int32", (Expr("add", "uint8", (given("uint8"), given("uint8"))),)))
+    turned = Store(place, (), Expr("cast", "int32", (Expr("call", "bool", (given("bool"),), "bitwise_not"),)))
+    told = [
+        [found.words for stmt in (wide, turned) for found in departures(stmt, Release.of("0.1.15"), arch)]
+        for arch in (GFX942, SM_90, None)
+    ]
+    assert told[0] == ["uint8 + uint8 is an int in HIP", "~ of a bool is an int in HIP, which is never 0"]
+    assert told[1] == told[2] == ["uint8 + uint8 is an int in CUDA"]
+
+
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "int4x8"])
 def test_a_single_integer_of_four_bits_on_hip_is_a_word(dtype: str) -> None:
     loaded = function(Expr("cast", "int32", (given(dtype),)))

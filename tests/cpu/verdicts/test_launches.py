@@ -150,3 +150,12 @@ def test_a_vectors_choice_that_does_not_compile(arch: str, compiler: str, releas
     snapshot = replace(kernel.snapshot(stored, stored), target=arch, toolchain={"tilelang": release})
     words = f"a choice by a vector of conditions (float32x4), which {compiler} refuses"
     assert refusals(snapshot) == ([] if compiles else [("TLL003", "compiler", words)])
+
+
+def test_a_vectors_negation_that_does_not_compile() -> None:
+    kernel = Kernel(threads=1)
+    given, out = kernel.tensor("A", "bool", (4,)), kernel.tensor("B", "bool", (4,))
+    four = Expr("ramp", "int32x4", (number(0), number(1)), 4)
+    stored = (Store(out, (four,), Expr("not", "boolx4", (Expr("load", "boolx4", (four,), buffer=given),))),)
+    snapshot = replace(kernel.snapshot(stored, stored), target="gfx942", toolchain={"tilelang": "0.1.13"})
+    assert refusals(snapshot) == [("TLL003", "compiler", "! of a vector (boolx4), which hipcc refuses")]

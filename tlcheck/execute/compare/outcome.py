@@ -8,7 +8,7 @@ the difference, and where that is far, a discrete choice hangs on rounding and n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -162,6 +162,9 @@ def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
     much for its size only. moved: the expected values of runs with slightly changed numbers, in the order of
     `compared.elements`.
     """
+    if compared.expected.dtype.kind == "b":
+        expected, got = (side.astype(np.int8) for side in (compared.expected, compared.got))
+        return explained(replace(compared, expected=expected, got=got), moved)
     with np.errstate(all="ignore"):
         distance = np.abs(compared.got - compared.expected)
         reach = np.max([np.abs(m - compared.expected) for m in moved], axis=0)

@@ -35,7 +35,7 @@ from tlcheck.execute.memory.values import (
     wrapped,
 )
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.program.generated import is_repeated
+from tlcheck.program.generated import as_printed, is_never_false, is_repeated
 from tlcheck.program.packing import packing
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
@@ -118,6 +118,8 @@ def _call(e: Expr, program: KernelProgram) -> Code:
         name = library_name(name_of_call(e))
         name = "roundf" if name == "round" else name  # C's round, which is not TIR's
         e = replace(e, value=name_of_call(e), args=arguments_of_call(e))
+    if program.options.printed and is_never_false(e, program.release, program.options.target):
+        return program.code(as_printed(e, e.dtype))
     if program.options.printed and is_promoted(e):
         apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
         return _elementwise(e, _promoted(apply, kind_of(e.dtype)), program)
@@ -281,6 +283,9 @@ def _operator(e: Expr, program: KernelProgram) -> Code:
         # a vector of which CUDA computes each lane anew: an atomic runs once for each
         one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
         return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
+    options = program.options
+    if e.op == "cast" and options.printed and is_never_false(e.args[0], program.release, options.target):
+        return program.code(as_printed(e.args[0], e.dtype))
     return _elementwise(_in_type(e), _operation(e, program), program)
 
 

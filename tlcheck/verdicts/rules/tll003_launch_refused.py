@@ -6,7 +6,7 @@ The lowered kernel needs more threads in a block, more shared memory or a larger
 Programming Guide, "Compute Capabilities"). The source asks for less: TileLang has added threads for warp
 specialization, or memory of its own.
 
-Before 0.1.14 `T.Select` of a vector is such a kernel too: a choice by a vector of conditions does not compile.
+Before 0.1.14 `T.Select` or `T.Not` of a vector is such a kernel too, and on NVIDIA before 0.1.15 `~`: neither compiles.
 
 ## Why is this bad?
 

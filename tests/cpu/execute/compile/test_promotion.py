@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,28 @@ def test_a_mask_keeps_what_int_and_the_type_have_in_common(op: str, number: int,
     store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (kept,)))
     assert shows_promotion(made.function(store)) == (expected == "refuted")
     assert verdict(made, store) == expected
+
+
+@pytest.mark.parametrize(
+    ("arch", "release", "expected"),
+    [
+        ("gfx942", "0.1.15", "refuted"),
+        ("sm_90", "0.1.14", "refuted"),
+        ("sm_90", "0.1.15", "agreed"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["bool", "int32"])
+def test_a_bool_turned_over_is_never_false(arch: str, release: str, expected: str, dtype: str) -> None:
+    """`~` of a bool is -1 or -2; `T.Not` is `!` in any release."""
+    made = Kernel(threads=32)
+    a = made.tensor("A", "int32", np.zeros(32))
+    small = Expr("lt", "bool", (load(a, made.tx), Expr("int", "int32", (), 3)))
+    complement, negation = Expr("call", "bool", (small,), "bitwise_not"), Expr("not", "bool", (small,))
+    for turned, verdict in ((complement, expected), (negation, "agreed")):
+        value = turned if dtype == "bool" else Expr("cast", dtype, (turned,))
+        store = Store(made.tensor("C", dtype, [32]), (made.tx,), value)
+        snapshot = replace(made.snapshot([store], [store]), target=arch, toolchain={"tilelang": release})
+        (outcome,) = execute(snapshot).outputs
+        assert outcome.verdict == verdict
+        if outcome.difference is not None:
+            assert outcome.difference.got in (("True",) if dtype == "bool" else ("-1.0", "-2.0", "-1", "-2"))

@@ -115,14 +115,17 @@ def _meet(number: int, threads: int, frame: Frame, program: KernelProgram) -> No
     """Come to a barrier, and wait until it lets go."""
     worlds, before = _come(number, threads, frame, program)
     counters, key = _counters(program), ("bar.sync", number)
+    whole = number == 0 and threads == program.state.threads
+    skips = whole and program.options.target.skips_ended and not program.options.source
 
     def ready() -> bool:
+        if skips:
+            _let_go(counters, number, threads - agents_of(program.state).gone().sum(axis=-1), program)
         return bool((counters.passed[worlds, number] > before).all())
 
     def what() -> str:
         return f"waits at barrier {number} for {threads} threads"
 
-    whole = number == 0 and threads == program.state.threads
     agents_of(program.state).wait(ready, what, program.state.at, frame, counts=threads if whole else 0)
     program.observers.acquired(key, frame.mask())
 
@@ -147,12 +150,18 @@ def _come(number: int, threads: int, frame: Frame, program: KernelProgram) -> tu
         world = int(worlds[np.argmax(come > threads)])
         what = f"{come.max()} threads reach barrier {number}, which counts {threads}"
         raise Illegal(what, program.state.line, world, int(mask[world].argmax()))
-    full = worlds[come >= threads]
-    counters.come[full, number] -= threads
+    _let_go(counters, number, np.broadcast_to(threads, mask.shape[:1]), program)
+    return worlds, before
+
+
+def _let_go(counters: _Counters, number: int, threads: Array, program: KernelProgram) -> None:
+    """End the phase of a barrier in the worlds in which all have come that it counts. threads: how many, (worlds,)."""
+    come = counters.come[:, number]
+    full = np.flatnonzero((come > 0) & (come >= threads))
+    counters.come[full, number] -= np.maximum(threads[full], 1)
     counters.passed[full, number] += 1
     for world in full.tolist():
-        program.observers.phase_ended(key, world)
-    return worlds, before
+        program.observers.phase_ended(("bar.sync", number), world)
 
 
 @call("named_barrier_arrive")

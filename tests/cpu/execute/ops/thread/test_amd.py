@@ -212,13 +212,33 @@ def test_a_barrier_of_a_wave_is_never_printed() -> None:
     assert races(summed(call("tvm_storage_sync", text("shared")), OLD)) == []
 
 
+def some(threads: int) -> Stmt:
+    return call("tvm_storage_sync", text("shared"), number(1), number(threads))
+
+
 def test_a_barrier_of_some_threads_counts_all_of_the_block() -> None:
-    """__syncthreads() is what is printed, whatever number and threads the barrier has."""
-    some = call("tvm_storage_sync", text("shared"), number(1), number(WAVE))
+    """__syncthreads() is what is printed: the first wave's own barrier takes the one that the second wave needs."""
+    kernel = Kernel(threads=2 * WAVE)
+    source, out = kernel.tensor("A", "float32", (2 * WAVE,)), kernel.tensor("B", "float32", (2 * WAVE,))
+    shared, tx = kernel.tile("s", "float32", (2 * WAVE,), "shared"), kernel.tx
+    put = Store(shared, (tx,), load(source, tx))
+    get = Store(out, (tx,), load(shared, Expr("call", "int32", (tx, number(WAVE)), "bitwise_xor")))
+    for own, raced in ((some(WAVE), ["s"]), (call("sync_warp"), [])):
+        lowered_code = (If(less(tx, WAVE), own), put, BARRIER, get)
+        found = replace(
+            kernel.snapshot((put, BARRIER, get), lowered_code), target="gfx942", toolchain={"tilelang": NEW}
+        )
+        assert list(dict.fromkeys(race.buffer for race in execute(found, Request()).races)) == raced
+
+
+@pytest.mark.parametrize("threads", [WAVE, 2 * WAVE])
+def test_a_barrier_waits_for_no_wave_that_has_ended(threads: int) -> None:
+    """CDNA3 ISA, S_BARRIER. What follows is done: no phase of the barrier is left behind."""
     kernel = Kernel(threads=2 * WAVE, lowered=lowered())
-    kernel.tensor("A", "float32", (1,))
-    with pytest.raises(Illegal, match=r"^deadlock: waits at barrier 0 for 128 threads$"):
-        kernel.run(If(less(kernel.tx, WAVE), some))
+    out = kernel.tensor("B", "int32", (2 * WAVE,))
+    first = (some(threads), Store(out, (kernel.tx,), number(1)), BARRIER, Store(out, (kernel.tx,), number(2)))
+    found = kernel.run(If(less(kernel.tx, WAVE), Seq(first)))["B"]
+    assert found[:WAVE].tolist() == [2] * WAVE
 
 
 # ---- reductions and exchanges
