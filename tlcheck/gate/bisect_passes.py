@@ -27,6 +27,7 @@ from tlcheck.verdicts.source_lines import with_lines
 
 _ABOVE, _BELOW = 4, 1  # lines of TIR around an atomic
 _SHOWN = 4  # places of one atomic
+_OF_THE_LIBRARY = ("TLA013", "TLA014")  # rules about what the device library does with a call
 
 
 @dataclass(frozen=True)
@@ -233,11 +234,22 @@ def _unsaved(pipeline: Pipeline, place: int) -> Iterator[str]:
 
 
 def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
+    if number == pipeline.tiles and is_of_the_library(claim, pipeline.text(number - 1)):
+        return Guilty("", pipeline.number(pipeline.last), claim, ())
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
     notes = tuple(_unsaved(pipeline, number))
     without_names = tuple(lines)[2:]  # of two files
     return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes, (claim.buffer,))
+
+
+def is_of_the_library(claim: Claim, before: Sequence[str]) -> bool:
+    """Whether the device library is to blame for an atomic that is wrong as soon as it is looked at.
+
+    before: the TIR before that, which calls the same function where its author has chosen it.
+    """
+    name, rule = claim.call.partition("(")[0], claim.finding.rule if claim.finding is not None else ""
+    return rule in _OF_THE_LIBRARY and any(f"T.{name}(" in line for line in before)
 
 
 def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:

@@ -10,12 +10,22 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, installed, make_run, published
+from tests.cpu.checking import (
+    INVARIANT,
+    RIGHT,
+    WRONG,
+    failed,
+    installed,
+    make_atomic,
+    make_finding,
+    make_run,
+    published,
+)
 from tlcheck.cli import bisect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
-from tlcheck.gate.bisect_passes import Passes, judge_passes
+from tlcheck.gate.bisect_passes import Passes, is_of_the_library, judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.report.bisect_report import Bisected, write
 from tlcheck.snapshot.ir import Snapshot
@@ -70,6 +80,14 @@ def test_the_tir_before_and_after_it() -> None:
     added = [line[1:].strip() for line in guilty.difference if line.startswith("+")]
     assert any(line.startswith("T.atomic_add_elem_op(") for line in removed)
     assert any(line.startswith("T.atomic_addx4_elem_op(") for line in added)
+
+
+def test_the_device_library_is_to_blame_for_a_function_that_the_kernel_itself_calls() -> None:
+    claim = replace(make_atomic("refuted", "B"), call="atomic_addx4_elem_op", finding=make_finding("TLA014"))
+    written = ["    T.atomic_addx4_elem_op(T.access_ptr(B[0], 1, 3), T.access_ptr(A[0], 1, 1))"]
+    assert is_of_the_library(claim, written)
+    assert not is_of_the_library(claim, ["    T.atomic_add_elem_op(T.access_ptr(B[0], 1, 3), A[0])"])
+    assert not is_of_the_library(replace(claim, finding=make_finding("TLA005")), written)
 
 
 def test_a_pass_without_a_name_is_told_by_its_place() -> None:
