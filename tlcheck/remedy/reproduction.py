@@ -99,7 +99,8 @@ class Reproduction:
         return "\n".join((*_IMPORTS, self.text.strip()))
 
     def _call(self, output: str, element: Element) -> Iterator[str]:
-        yield f'kernel = tilelang.compile({self.kernel}, target="cuda", pass_configs=configs)'
+        kind = target_of(self.target).kind
+        yield f'kernel = tilelang.compile({self.kernel}, target="{kind}", pass_configs=configs)'
         for tensor in self.tensors:
             yield f"{tensor.name} = {tensor.made(repr('cuda'))}"
         yield f"kernel({', '.join(t.name for t in self.tensors)})"

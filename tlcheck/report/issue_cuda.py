@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tlcheck.remedy.issue import CudaChange, Issue
+from tlcheck.targets.lookup import target
 from tlcheck.verdicts.claim import FindingOrigin
 
 _COLUMNS, _OF_A_SIDE = 160, 4
@@ -23,27 +24,33 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     """
     finding = issue.claim.finding
     origin = finding.origin if finding is not None else None
-    about, release = _about(origin, _ORDERING), issue.reduced.result.run.release
+    about, run = _about(origin, _ORDERING), issue.reduced.result.run
+    language, release = language_of(run.target), run.release
     hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
     ordering = [hunk for hunk in hunks if _orders(origin, hunk)]
     named = [hunk for hunk in hunks if any(about.search(line) for line in hunk if line[0] in "-+")]
     generated = issue.generated or ()
     excerpt = [] if origin is None else _excerpt(generated, origin, room)
     if hunks and _size(hunks) <= room:
-        yield from _difference(issue.cuda, hunks, release, "")
+        yield from _difference(issue.cuda, hunks, f"**{language}**: {release}", "")
     elif ordering and _size(ordering) <= room:
-        yield from _difference(issue.cuda, ordering, release, ", in part")
+        yield from _difference(issue.cuda, ordering, f"**{language}**: {release}", ", in part")
     elif excerpt and origin is not None:
-        yield from _listing(f"**CUDA** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
+        yield from _listing(f"**{language}** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
     elif some := _fitting(named, room):
-        yield from _difference(issue.cuda, some, release, ", in part")
+        yield from _difference(issue.cuda, some, f"**{language}**: {release}", ", in part")
     elif issue.generated == ():
-        yield from (f"**CUDA** of {release}: the kernel does nothing.", "")
+        yield from (f"**{language}** of {release}: the kernel does nothing.", "")
     elif generated and room >= _LEAST:
         left = len(generated) - room + 1
         more = [f"  // {left} lines more"] if left > 1 else []
         lines = generated[: room - 1] if more else generated
-        yield from _listing(f"**CUDA** of {release}, without declarations:", [*map(_cut, lines), *more])
+        yield from _listing(f"**{language}** of {release}, without declarations:", [*map(_cut, lines), *more])
+
+
+def language_of(arch: str) -> str:
+    """Return what the generated source is written in."""
+    return "HIP" if target(arch).family == "amd" else "CUDA"
 
 
 def _about(origin: FindingOrigin | None, ordering: str = "") -> re.Pattern[str]:
@@ -72,9 +79,9 @@ def _fitting(hunks: Sequence[Sequence[str]], room: int) -> list[Sequence[str]]:
     return found
 
 
-def _difference(change: CudaChange | None, hunks: Sequence[Sequence[str]], release: str, part: str) -> Iterator[str]:
+def _difference(change: CudaChange | None, hunks: Sequence[Sequence[str]], wrong: str, part: str) -> Iterator[str]:
     assert change is not None
-    yield f"**CUDA**: {release} (`-`) against {change.what} (`+`), which is right{part}:"
+    yield f"{wrong} (`-`) against {change.what} (`+`), which is right{part}:"
     yield "```diff"
     yield from [_cut(line) for hunk in hunks for line in ("@@", *hunk)][1:]
     yield "```"

@@ -93,7 +93,7 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     if issue.shown is not None and finding.origin is not None:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
-        yield "The TIR after the last pass is still right; the CUDA made of it, or the device library, is not."
+        yield "The TIR after the last pass is still right; the code made of it, or the device library, is not."
     elif name and (note := _note(finding)).startswith(_UNSURE):
         yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
     elif name:
@@ -139,13 +139,14 @@ def _workaround(issue: Issue) -> str | None:
 
 
 def _what_it_prints(issue: Issue) -> str:
+    language = issue_cuda.language_of(issue.reduced.result.run.target)
     if issue.shown is None:
-        return "this prints the CUDA source; it needs no GPU."
+        return f"this prints the {language} source; it needs no GPU."
     element = issue.shown.element
     return (
         f"on a GPU ({issue.reduced.result.run.target}) this prints an element that should be {element.expected};"
         f" executed on the CPU as lowered, it is {element.got.replace('poison', 'undefined')}."
-        " Without a GPU it prints the CUDA source."
+        f" Without a GPU it prints the {language} source."
     )
 
 

@@ -92,6 +92,14 @@ def test_a_maintainer_finds_what_they_need() -> None:
     )
 
 
+def test_an_amd_gpu_has_hip() -> None:
+    about = issue()
+    result = replace(about.reduced.result, run=make_run("0.1.13", "gfx942"))
+    text = markdown(replace(about, reduced=replace(about.reduced, result=result)))
+    assert "Without a GPU it prints the HIP source." in text
+    assert "**HIP**: 0.1.13 (`-`) against" in text
+
+
 def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     about = issue()
     finding = about.claim.finding
@@ -208,6 +216,7 @@ def test_the_script_needs_neither_tlcheck_nor_the_jit() -> None:
     bare = script().written("", None)
     assert "is_available" not in bare
     assert "import torch" not in bare
+    assert 'target="hip"' in replace(script(), target="gfx942").written("O", ELEMENT)
     assert 'print(lowered.kernel_source.split("__global__")[-1])' in bare
 
 
