@@ -14,8 +14,8 @@ class FileJob:
     """The fields that all jobs have.
 
     file: kernel file. arch: of the device that the kernel believes to run on.
-    timeout: processor seconds, of a script for each of its kernels; ten times as many seconds of wall time are the
-        backstop.
+    timeout: processor seconds, of a script for each of its kernels (see `Patience` for itself); ten times as many
+        seconds of wall time are the backstop.
     number: tells the jobs of one session apart.
     """
 

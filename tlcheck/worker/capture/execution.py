@@ -15,19 +15,11 @@ from typing import Any
 import numpy
 import torch
 
-from tlcheck.worker.capture.unseen import UnseenError
+from tlcheck.worker.capture.unseen import NoTimeError, NoValuesError
 from tlcheck.worker.gpu.execution import as_array
 
 _PACKAGES = str(Path(__file__).parents[3])
 _SECONDS = 60.0  # of wall time that a script may wait for values
-
-
-class NoValuesError(UnseenError):
-    """The script asked for values that do not exist, since nothing is launched."""
-
-
-class NoTimeError(NoValuesError):
-    """Another run, or another machine, might have them."""
 
 
 class Executor:

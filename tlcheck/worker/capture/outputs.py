@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from tilelang import tvm
 
-from tlcheck.worker.capture.execution import NoValuesError
+from tlcheck.worker.capture.unseen import NoValuesError
 
 _tir = getattr(tvm, "tirx", None) or tvm.tir
 _DTYPES = {

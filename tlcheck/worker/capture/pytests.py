@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tlcheck.worker.capture.patience import Patience
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.jobs import CaptureJob
@@ -24,10 +25,14 @@ class PytestError(Exception):
 
 @dataclass
 class TestRun:
-    """A record of what became of a file's tests. failed: each with its error. skipped: the reasons."""
+    """A record of what became of a file's tests. failed: each with its error. skipped: the reasons.
+
+    left: says how many were not run for want of time.
+    """
 
     failed: list[tuple[str, BaseException]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    left: str = ""
 
 
 def is_test(file: Path) -> bool:
@@ -35,7 +40,13 @@ def is_test(file: Path) -> bool:
     return file.stem.startswith("test_") or file.stem.endswith("_test")
 
 
-def run(file: Path, job: CaptureJob, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> TestRun:
+def run(
+    file: Path,
+    job: CaptureJob,
+    refusals: Refusals,
+    patience: Patience,
+    report: Callable[[Mapping[str, Any]], None],
+) -> TestRun:
     """Run the tests; one that fails ends alone. `report` is told how many are left.
 
     Raises RequestError for arguments that pytest does not take, and what ended pytest itself.
@@ -46,7 +57,7 @@ def run(file: Path, job: CaptureJob, refusals: Refusals, report: Callable[[Mappi
     except ImportError as error:
         raise RequestError("test files are run by pytest, which is neither installed here nor there") from error
     refusals.watch(type(pytest.raises(AssertionError)))
-    watch = _Watch(refusals, report)
+    watch = _Watch(refusals, patience, report)
     code, said = _main([str(file), *_OPTIONS, *job.script_args], watch)
     if _UNKNOWN in said and not any(word in job.script_args for word in said.partition(_UNKNOWN)[2].split()):
         # options of plugins that the project has and the toolchain has not, such as `-n auto --cov`
@@ -82,20 +93,28 @@ def _first_lines(said: str) -> str:
 class _Watch:
     """A plugin of pytest's."""
 
-    def __init__(self, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, refusals: Refusals, patience: Patience, report: Callable[[Mapping[str, Any]], None]) -> None:
         self.run = TestRun()
         self.internal: BaseException | None = None
-        self._refusals, self._report = refusals, report
+        self._refusals, self._patience, self._report = refusals, patience, report
+        self._session: Any = None
         self._all = self._left = 0
 
     def pytest_collection_finish(self, session: Any) -> None:
         self._all = self._left = len(session.items)
+        self._session = session
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._report({"left": self._left, "all": self._all, "test": nodeid.rpartition("::")[2]})
 
+        self._patience.begin_test()
+
     def pytest_runtest_logfinish(self) -> None:
         self._left -= 1
+        if self._left and not self._patience.begin_test():
+            count = f"{self._left} of its {self._all} tests {'were' if self._left > 1 else 'was'} left"
+            self.run.left = f"{count} after {self._patience.seconds:g} s (-k EXPR chooses, --timeout S gives more)"
+            self._session.shouldstop = self.run.left
 
     def pytest_runtest_setup(self, item: Any) -> None:
         """A test that is marked so may fail because its kernel is refused."""

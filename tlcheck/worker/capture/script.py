@@ -17,10 +17,11 @@ from typing import Any
 from tlcheck.worker import breakpoints, device, failures, kernel_file, packages, standins
 from tlcheck.worker.capture import borrowed, pytests
 from tlcheck.worker.capture.passed import PassedCalls
+from tlcheck.worker.capture.patience import FOREVER, Patience
 from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.refusals import Refusals
-from tlcheck.worker.capture.unseen import UnseenError
+from tlcheck.worker.capture.unseen import NoTimeError, UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.lines import StatementLines
@@ -42,7 +43,8 @@ def capture(
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
     borrowed.install(job.tools)
-    mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job)
+    patience = FOREVER if job.live else Patience(job.timeout)
+    mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job, patience)
     first, last = packages.import_path(file)
     sys.path[:0] = [*map(str, first), *job.pythonpath]
     sys.path += map(str, last)
@@ -52,7 +54,7 @@ def capture(
     try:
         with mode:
             if is_test(file):
-                ended = _tests_ended(pytests.run(file, job, refusals, report), file, recording)
+                ended = _tests_ended(pytests.run(file, job, refusals, patience, report), file, recording)
             else:
                 _run_script(file, module, job)
     except RequestError:
@@ -77,7 +79,9 @@ def warm() -> None:
     tensors.warm()
 
 
-def _replace(recording: Recording, job: CaptureJob) -> tuple[contextlib.AbstractContextManager[Any], PassedCalls]:
+def _replace(
+    recording: Recording, job: CaptureJob, patience: Patience
+) -> tuple[contextlib.AbstractContextManager[Any], PassedCalls]:
     """Put stand-ins in the device's place while the script runs, and keep what calls pass. Nothing is launched."""
     import numpy
 
@@ -90,7 +94,7 @@ def _replace(recording: Recording, job: CaptureJob) -> tuple[contextlib.Abstract
     numpy.random.seed(0)
     gpu.install(device.known_target(job.arch))
     tape = Tape(Executor(job.interpreter, job.output))
-    mode = tensors.install(tape)
+    mode = tensors.install(tape, patience)
     interception.install(recording, mode.empty, tape, job.max_configs)
     launched = partial(tape.launch, "")
     triton_kernels.install(launched, interception.bench)
@@ -137,7 +141,12 @@ def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | 
     if found:
         name, first = min(found, key=lambda item: item[1].kind == "capture")
         others = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        return replace(first, message=f"{name} failed{others}: {first.message}")
+        left = f"; {tests.left}" if tests.left else ""
+        late = tests.left or any(isinstance(error, NoTimeError) for _, error in tests.failed)
+        kind = "timeout" if late else first.kind  # another run may get further: its answer is not kept
+        return replace(first, kind=kind, message=f"{name} failed{others}: {first.message}{left}")
+    if tests.left:
+        return Failure("timeout", "run", tests.left)
     if recording.count or not tests.skipped:
         return None
     count = len(tests.skipped)

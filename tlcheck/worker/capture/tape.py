@@ -20,8 +20,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves, tree_map
 
-from tlcheck.worker.capture.execution import Executor, NoValuesError
+from tlcheck.worker.capture.execution import Executor
 from tlcheck.worker.capture.passed import PassedCalls
+from tlcheck.worker.capture.unseen import NoValuesError
 
 _MOST = 100_000  # entries
 _UNKNOWN = -1  # in a key: no value is that of this content

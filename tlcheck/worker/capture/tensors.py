@@ -19,9 +19,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._pytree import tree_map
 
-from tlcheck.worker.capture.execution import NoValuesError
 from tlcheck.worker.capture.operators import Operators
+from tlcheck.worker.capture.patience import Patience
 from tlcheck.worker.capture.tape import Tape
+from tlcheck.worker.capture.unseen import NoValuesError
 
 _FEW = 2**20  # elements of a tensor that has its values
 _GPU = torch.device("cuda", 0)
@@ -31,9 +32,9 @@ _CPU = torch.device("cpu")
 class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     """A mode through which every call of torch's functions goes while it is active."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, patience: Patience) -> None:
         super().__init__()
-        self.tape, self.operators = tape, Operators(self)
+        self.tape, self.operators, self.patience = tape, Operators(self), patience
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         self._gpu_draws = torch.Generator("cpu")  # a real GPU has its own: what it draws changes nothing on the CPU
 
@@ -41,6 +42,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Answer what would need a device, and have torch do the rest on the CPU."""
+        self.patience.require()
         given = dict(kwargs or {})
         if answer := _ANSWERS.get(func):
             return answer(*args, **given)
@@ -216,9 +218,9 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 _COMPARISONS = {torch.allclose, torch.Tensor.allclose, torch.equal, torch.Tensor.equal}
 
 
-def install(tape: Tape) -> Pretence:
+def install(tape: Tape, patience: Patience) -> Pretence:
     """Make what torch does outside of its functions say the same. Returns the mode, not yet active."""
-    mode = Pretence(tape)
+    mode = Pretence(tape, patience)
     mode.operators.watch()
     _claim_gpu(tape, mode.operators)
     torch.set_default_device = _answer(None)

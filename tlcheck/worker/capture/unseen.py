@@ -5,3 +5,11 @@ from __future__ import annotations
 
 class UnseenError(Exception):
     """The script asked for what is not there: values that only a launch makes, or a package that is not installed."""
+
+
+class NoValuesError(UnseenError):
+    """The script asked for values that do not exist, since nothing is launched."""
+
+
+class NoTimeError(NoValuesError):
+    """Another run, or another machine, might have them."""

@@ -1,0 +1,22 @@
+"""What an install says while pip works."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tlcheck.toolchain import progress
+
+
+def test_a_log_shows_that_a_step_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.05)
+    with progress.progress("0.1.9") as reporter:
+        reporter.step("install tilelang==0.1.9")
+        reporter.detail("Downloading tilelang-0.1.9.whl (120 MB)")
+        time.sleep(0.2)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "0.1.9: install tilelang==0.1.9"
+    assert said[1] == "0.1.9: 0 s: Downloading tilelang-0.1.9.whl (120 MB)"
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
