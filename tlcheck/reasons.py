@@ -125,8 +125,8 @@ ENDLESS = ReasonKind(
     "U009",
     "endless-loop",
     "a loop does not end on the inputs that were tried",
-    "A loop of the kernel goes on until memory says otherwise, and on these inputs memory never does. It may wait for "
-    "a block that does not run, such as for a flag of its neighbour.",
+    "A loop waits for a value in memory that never comes on these inputs. It may wait for a block that does not run, "
+    "such as for a flag of its neighbour.",
     "declare `inputs` in the case with values for which the loop ends.",
 )
 GRID = ReasonKind(
@@ -243,8 +243,8 @@ TIE = ReasonKind(
     "U024",
     "tie",
     "rounding decides a discrete choice",
-    "A maximum, a comparison or an index depends on numbers that are equal but for rounding. Both sides are right by "
-    "their own rounding and choose differently. So are those of T.round before 0.1.11 halfway between two numbers.",
+    "A maximum, a comparison or an index depends on numbers that differ by rounding alone. Both sides are right by "
+    "their own rounding and choose differently. Before 0.1.11 T.round halfway between two integers is such a choice.",
     "declare `inputs` in the case without ties.",
 )
 ATOMICS_RETURN = ReasonKind(
