@@ -1,0 +1,186 @@
+"""How TileLang's own kernels for sm_100 fare: results/blackwell/RELEASE.csv, by `python -m benchmarks.blackwell`.
+
+`capture CHECKOUT FOLDER --toolchain R` lowers what its scripts and tests compile, and notes what that costs the
+processor. `judge FOLDER FILE.csv [-j N] [--limit S]` judges the snapshots that are there, each in a process that is
+forked when all is imported; it needs neither TileLang nor a network. What the file has is not judged again: lines that
+are deleted are. `sum FILE.csv...` adds up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import multiprocessing
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDERS = "gemm_tcgen05 gemm_sm100 flash_attention_sm100 blockscaled_gemm_sm100 deepseek_v4".split()
+WORDS = "tcgen05 tcgen5 tmem cluster dsmem multicast gather nvfp4 nvf4 clc blockscale".split()
+LIMIT = "limit"  # state of a kernel that took too long
+LOWERED = "lowered"  # state of the row of a script: what lowering all its kernels took
+
+
+class Row(NamedTuple):
+    """How a kernel fares. rules: of what is refuted; codes: of what is undecided. seconds: of the processor."""
+
+    script: str
+    kernel: str
+    state: str
+    rules: str
+    codes: str
+    seconds: str
+
+
+def scripts(checkout: Path) -> list[Path]:
+    """The scripts and tests, by their names; those that are for sm_120 alone are in the list of other measurements."""
+    found = [path for folder in FOLDERS for path in sorted((checkout / "examples" / folder).glob("*.py"))]
+    found += sorted((checkout / "examples/gemm_fp8").glob("*sm100*.py"))
+    found += sorted((checkout / "maint/gemm").glob("*tcgen05*.py"))
+    tests = sorted((checkout / "testing").rglob("*.py"))
+    return found + [path for path in tests if any(word in path.name for word in WORDS)]
+
+
+def capture(checkout: Path, folder: Path, release: str, arch: str) -> None:
+    """Lower what the scripts compile; a folder for each, with its log and the seconds of the processor."""
+    for script in scripts(checkout):
+        into = folder / script.stem
+        if (into / "seconds").exists():
+            continue
+        into.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "tlcheck", "capture", str(script.relative_to(checkout)), "-o", str(into)]
+        command += ["--arch", arch, "--toolchain", release, "--keep-going", "--force", "--no-cache", "--jobs", "1"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with (into / "log").open("w", encoding="utf-8") as log:
+            subprocess.run(command, cwd=checkout, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        (into / "seconds").write_text(f"{seconds:.1f}\n", encoding="utf-8")
+        print(f"{script.stem}: {len(list(into.glob('*.snapshot.json')))} kernels, {seconds:.1f} s", flush=True)
+
+
+def judge(folder: Path, file: Path, jobs: int, limit: float) -> None:
+    """Judge the snapshots of a folder that the file has no row for; the largest first."""
+    rows = read(file)
+    rows |= {Row(p.parent.name, "", LOWERED, "", "", p.read_text().strip()) for p in folder.glob("*/seconds")}
+    known = {(row.script, row.kernel) for row in rows}
+    left = [p for p in folder.glob("*/*.snapshot.json") if (p.parent.name, _kernel(p)) not in known]
+    left.sort(key=lambda p: -p.stat().st_size)
+    _imported()
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, row in enumerate(pool.map(lambda path: _judged(path, limit), left), 1):
+            rows.add(row)
+            write(file, rows)
+            print(f"{number} of {len(left)}: {' '.join(row)}", flush=True)
+    print("\n".join(summary(rows)))
+
+
+def _kernel(path: Path) -> str:
+    return path.name.removesuffix(".snapshot.json")
+
+
+def _imported() -> None:
+    """Import what a judging process does, once for all that are forked."""
+    import tlcheck.execute.compare.diagnosis
+    import tlcheck.execute.compare.executions
+    import tlcheck.execute.compare.run
+    import tlcheck.verdicts.execution_claims
+    import tlcheck.verdicts.judging  # noqa: F401
+
+
+def _judged(path: Path, limit: float) -> Row:
+    """Judge a snapshot in a process of its own, which ends after `limit` seconds of the clock."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_child, args=(path, theirs))
+    child.start()
+    theirs.close()
+    try:
+        state, rules, codes, seconds = ours.recv() if ours.poll(limit) else (LIMIT, "", "", f"{limit:.0f}")
+    except EOFError:
+        state, rules, codes, seconds = "died", "", "", ""
+    if child.is_alive() and state == LIMIT:
+        child.kill()
+    child.join()
+    return Row(path.parent.name, _kernel(path), state, rules, codes, seconds)
+
+
+def _child(path: Path, told: multiprocessing.connection.Connection) -> None:
+    from tlcheck.execute.request import Request
+    from tlcheck.snapshot import codec
+    from tlcheck.verdicts.judging import verdicts_of, with_inputs_of
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.setrecursionlimit(20_000)
+    begun = time.process_time()
+    snapshot = codec.loads(path.read_text(encoding="utf-8"))
+    found = verdicts_of(snapshot, with_inputs_of(Request(), snapshot))
+    claims = [one for claim in found.claims for one in (claim, *claim.also)]
+    rules = sorted({claim.finding.rule for claim in claims if claim.verdict == "refuted" and claim.finding})
+    codes = sorted({claim.code for claim in found.claims if claim.verdict == "undecided"})
+    state = "failure" if found.failure else "refuted" if rules else "undecided" if codes else "agreed"
+    told.send((state, " ".join(rules), " ".join(codes), f"{time.process_time() - begun:.1f}"))
+
+
+def read(file: Path) -> set[Row]:
+    """The rows of an earlier run."""
+    if not file.exists():
+        return set()
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {Row(*line) for line in list(csv.reader(lines))[1:]}
+
+
+def write(file: Path, rows: Iterable[Row]) -> None:
+    """Write all rows, sorted."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines, lineterminator="\n").writerows([Row._fields, *sorted(rows)])
+
+
+def summary(rows: Iterable[Row]) -> Iterator[str]:
+    """What a table of results says: kernels by their states, and seconds."""
+    every = [row for row in rows if row.state != LOWERED]
+    lowering = sum(float(row.seconds) for row in rows if row.state == LOWERED)
+    counts, judging = Counter(row.state for row in every), sum(float(row.seconds or 0) for row in every)
+    ended = counts["agreed"] + counts["refuted"]
+    yield f"{len(every)} kernels: {', '.join(f'{count} {state}' for state, count in counts.most_common())}"
+    yield f"to the end: {ended / max(1, len(every)):.1%}"
+    yield f"lowering {lowering:.0f} s, judging {judging:.0f} s: {judging / max(1, lowering):.2f}"
+    for row in sorted(every, key=lambda row: -float(row.seconds or 0))[:8]:
+        yield f"  {row.seconds:>6} s  {row.script} {row.kernel[:60]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("capture")
+    one.add_argument("checkout", type=Path)
+    one.add_argument("folder", type=Path)
+    one.add_argument("--toolchain", required=True)
+    one.add_argument("--arch", default="sm_100")
+    one = commands.add_parser("judge")
+    one.add_argument("folder", type=Path)
+    one.add_argument("file", type=Path)
+    one.add_argument("-j", type=int, default=1)
+    one.add_argument("--limit", type=float, default=1200)
+    one = commands.add_parser("sum")
+    one.add_argument("files", type=Path, nargs="+")
+    args = parser.parse_args()
+    if args.command == "capture":
+        capture(args.checkout.resolve(), args.folder.resolve(), args.toolchain, args.arch)
+    elif args.command == "judge":
+        judge(args.folder.resolve(), args.file, args.j, args.limit)
+    else:
+        for file in args.files:
+            print(file, *summary(read(file)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
