@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -66,10 +66,15 @@ def reduced(value: Any) -> Any:
     """Whole numbers as elements of the field; NaN and infinities stay."""
     if not isinstance(value, np.ndarray):
         return float(value % PRIME) if math.isfinite(value) else float(value)
-    found = value - np.floor(value * (1.0 / PRIME)) * PRIME
-    found += (found < 0) * float(PRIME)
-    found -= (found >= PRIME) * float(PRIME)
-    return np.where(np.isfinite(value), found, value) if (found != found).any() else found
+    found = np.multiply(value, 1.0 / PRIME)
+    np.floor(found, out=found)
+    np.multiply(found, PRIME, out=found)
+    np.subtract(value, found, out=found)
+    if not found.size or (found.min() >= 0 and found.max() < PRIME):  # which no NaN is
+        return found
+    found[found < 0] += PRIME
+    found[found >= PRIME] -= PRIME
+    return np.where(np.isfinite(found), found, value)
 
 
 def _chosen(condition: Any, then: Any, other: Any) -> Any:
@@ -104,25 +109,40 @@ def inverse(value: Any) -> Array:
 
 
 def product(a: Array, b: Array) -> Array:
-    """The product of matrices. Raises NotModelled for too many columns."""
-    if a.shape[-1] > _MOST_TERMS:
-        raise NotModelled("a product of too many columns")
-    high = np.floor(a / _DIGIT)
-    upper = reduced(np.matmul(high, b)) * _DIGIT
-    found = reduced(upper + np.matmul(a - high * _DIGIT, b))
+    """The product of matrices, by the digits of the first one: its upper ones stand above its lower ones."""
+    rows, columns = a.shape[-2:]
+    if columns > _MOST_TERMS:
+        parts = [slice(start, start + _MOST_TERMS) for start in range(0, columns, _MOST_TERMS)]
+        return np.asarray(reduced(sum(product(a[..., part], b[..., part, :]) for part in parts)))
+    digits = np.empty((*a.shape[:-2], 2 * rows, columns))
+    upper, lower = digits[..., :rows, :], digits[..., rows:, :]
+    np.multiply(a, 1.0 / _DIGIT, out=upper)
+    np.floor(upper, out=upper)
+    np.multiply(upper, -_DIGIT, out=lower)
+    lower += a
+    sums = np.matmul(digits, b)
+    found = reduced(sums[..., :rows, :])
+    found *= _DIGIT
+    found += sums[..., rows:, :]
+    found = reduced(found)
     return np.where(np.isinf(found), np.nan, found) if np.isinf(found).any() else np.asarray(found)
 
 
 @dataclass(eq=False)
 class Field:
     """The worlds in which floats are elements of the field. blocks: the first worlds, which run with one set of
-    numbers.
+    numbers. times: how often these worlds and the others are there, where all iterations of a loop run at once.
 
     sets: what maxima and minima that were made are of, by their number.
     """
 
     blocks: int
+    times: int = 1
     sets: dict[str, _KnownSets] = field(default_factory=dict)
+
+    def repeated(self, times: int) -> Field:
+        """This field where each world is there `times` times."""
+        return replace(self, times=self.times * times)
 
     # ---- functions
 
@@ -142,9 +162,7 @@ class Field:
     def _both(self, value: Any) -> tuple[Array, Array]:
         """The numbers of both halves of the worlds as one word, and where they are numbers."""
         array: Array = np.atleast_2d(np.asarray(value, np.float64))
-        first, second = (
-            [array, array] if array.ndim > 1 and array.shape[-2] == 1 else np.split(array, [self.blocks], axis=-2)
-        )
+        first, second = (array, array) if array.shape[-2] == 1 else self._split(array)
         known = np.isfinite(first) & np.isfinite(second)
         pairs = [np.where(known, each, 0.0).astype(np.uint64) for each in (first, second)]
         return (pairs[0] << np.uint64(26)) | pairs[1], known
@@ -152,9 +170,23 @@ class Field:
     def _halves(self, words: Array, known: Array) -> Array:
         """Elements of both halves of the worlds for random words of both together."""
         shape = np.broadcast_shapes(words.shape, known.shape)
-        shape = (*shape[:-2], self.blocks, shape[-1])
-        halves = [np.broadcast_to(np.where(known, drawn(words ^ np.uint64(half)), np.nan), shape) for half in (1, 2)]
-        return np.concatenate(halves, axis=-2)
+        shape = (*shape[:-2], self.times * self.blocks, shape[-1])
+        return self._joined(
+            [np.broadcast_to(np.where(known, drawn(words ^ np.uint64(half)), np.nan), shape) for half in (1, 2)]
+        )
+
+    def _split(self, values: Array) -> tuple[Array, Array]:
+        """What all worlds have as what each half of them has."""
+        *axes, worlds, lanes = values.shape
+        parts = values.reshape(*axes, self.times, 2, worlds // (2 * self.times), lanes)
+        first, second = (parts[..., half, :, :].reshape(*axes, worlds // 2, lanes) for half in (0, 1))
+        return first, second
+
+    def _joined(self, halves: Sequence[Array]) -> Array:
+        """What each half of the worlds has as what all have."""
+        *axes, worlds, lanes = halves[0].shape
+        parts = [half.reshape(*axes, self.times, 1, worlds // self.times, lanes) for half in halves]
+        return np.concatenate(parts, axis=-3).reshape(*axes, 2 * worlds, lanes)
 
     # ---- maxima and minima
 
@@ -163,11 +195,11 @@ class Field:
         arrays = [np.asarray(term, np.float64) for term in terms]
         shape = np.broadcast_shapes((1, 1), *[a.shape for a in arrays])
         *axes, _, lanes = shape
-        shape = (*axes, 2 * self.blocks, lanes)
+        shape = (*axes, 2 * self.times * self.blocks, lanes)
         stacked = np.stack([np.broadcast_to(a, shape) for a in arrays])
         least = -np.inf if name == "max" else np.inf
         numbers, known = self._both(stacked)
-        first, second = np.split(stacked, [self.blocks], axis=-2)
+        first, second = self._split(stacked)
         absent = (first == least) & (second == least)
         keys = np.where(absent, _GONE, numbers.astype(np.int64)).reshape(len(terms), -1)
         found = self._united(name, keys)
@@ -177,7 +209,7 @@ class Field:
         ]
         made = [np.where(found.empty, least, half).reshape(first.shape[1:]) for half in halves]
         bad = ~(known | absent).all(axis=0)
-        return np.concatenate([np.where(bad, np.nan, half) for half in made], axis=-2)
+        return self._joined([np.where(bad, np.nan, half) for half in made])
 
     def _united(self, name: str, keys: Array) -> _Sets:
         """The unions of sets, one in each column; of equal columns one is looked at."""

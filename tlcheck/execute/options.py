@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tlcheck.execute.field import Field
 from tlcheck.program.release import UNKNOWN, Release
@@ -65,6 +65,10 @@ class Options:
     def field(self) -> Field | None:
         """Return where floats are elements of a field; None where they are numbers."""
         return self.exact if isinstance(self.exact, Field) else None
+
+    def repeated(self, times: int) -> Options:
+        """These options where each world is there `times` times."""
+        return self if self.field is None else replace(self, exact=self.field.repeated(times))
 
     @property
     def is_cuda(self) -> bool:

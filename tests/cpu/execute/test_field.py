@@ -44,8 +44,9 @@ def test_sums_and_products_are_exact(ours: Callable[[Array, Array], Array], thei
     assert _whole(ours(a, b)) == [theirs(x, y) % PRIME for x, y in zip(_whole(a), _whole(b), strict=True)]
 
 
-def test_a_product_of_matrices_is_exact() -> None:
-    a, b = _numbers(3, 5000), np.full((5000, 2), PRIME - 1.0)
+@pytest.mark.parametrize("terms", [5000, 20_000])
+def test_a_product_of_matrices_is_exact(terms: int) -> None:
+    a, b = _numbers(3, terms), np.full((terms, 2), PRIME - 1.0)
     expected = [sum(x * (PRIME - 1) for x in _whole(row)) % PRIME for row in a for _ in range(2)]
     assert _whole(product(a, b)) == expected
 
@@ -93,6 +94,19 @@ def test_an_absolute_value_is_the_maximum_of_a_number_and_its_negative() -> None
     assert (half != field.extremum("max", (a, b))).all()
     assert (field.extremum("max", (half, reduced(-b))) == field.extremum("max", (b, reduced(-b), a))).all()
     assert (field.extremum("max", (0.0, a, a)) != a).all()
+
+
+def test_iterations_of_a_loop_at_once_are_as_each_by_itself() -> None:
+    """Two iterations, each in all worlds."""
+    (a, b), (c, d), field = (_numbers(), _numbers()), (_numbers(), _numbers()), Field(BLOCKS)
+    both, together = field.repeated(2), [np.concatenate(pair) for pair in ((a, c), (b, d))]
+    of_two: Callable[[Field, Array, Array], Array]
+    for of_two in (
+        lambda field, one, other: field.function("exp", one),
+        lambda field, one, other: field.extremum("max", (one, other)),
+        lambda field, one, other: field.function("pow", one, field.function("the number scale")),
+    ):
+        assert (of_two(both, *together) == np.concatenate([of_two(field, a, b), of_two(field, c, d)])).all()
 
 
 def test_a_maximum_is_known_by_what_it_is_the_largest_of() -> None:

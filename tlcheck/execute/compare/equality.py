@@ -36,12 +36,12 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
     """Run both levels over a field and compare all outputs."""
     if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
         return Formulas(frozenset(), "the function has several kernels")
-    plain, draw = levels.plainly(), draw.in_field()
+    draw = draw.in_field()
     blocks = list(dict.fromkeys(world.block for world in levels.worlds))
     apart = len(blocks) if levels.roles.float_atomics else 1  # each block by itself: others might make up for a sum
     worlds = [World(seed * apart + n % apart, block) for seed in _SEEDS for n, block in enumerate(blocks)]
     sides = []
-    for make in (plain.source_invocation, plain.lowered_invocation):
+    for make in (levels.source_invocation, levels.lowered_invocation):
         invocation = make(draw, worlds=worlds, exact=Field(len(blocks)))
         try:
             invocation.run()

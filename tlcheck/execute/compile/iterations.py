@@ -97,7 +97,11 @@ def _running(
         if tiled[0] is not frame.active:
             tiled[:] = [frame.active, _tiled(frame.active, times)]
         spent = inner.state.spent
-        step.run(Frame(variables, frame.worlds * times, frame.lanes, tiled[1]))
+        try:
+            step.run(Frame(variables, frame.worlds * times, frame.lanes, tiled[1]))
+        except Stopped:
+            program.state.at = inner.state.at
+            raise
         registers.remain(frame)
         program.state.spend(before + (inner.state.spent - spent) * times)
 

@@ -111,6 +111,7 @@ class KernelProgram:
         """This program for a state with each world `times` times. It notes the elements that it makes."""
         other = copy(self)
         other.state = self.state.repeated(times)
+        other.options = other.state.options
         other.variables, other._codes, other.made, other._repeated = dict(self.variables), {}, [], []
         self._repeated.append(other)
         other.addresses = Addresses(self.pointers, other.state, self.observers, other.code, self.addresses.safe_values)

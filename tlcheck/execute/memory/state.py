@@ -122,6 +122,7 @@ class RunState:
     def repeated(self, times: int) -> RunState:
         """This state with each world `times` times: for statements that run once for all iterations of a loop."""
         other = copy(self)
+        other.options = self.options.repeated(times)
         other.worlds, other.seeds = self.worlds * times, self.seeds * times
         other.memory = _Repeated(self.memory, times)
         return other
