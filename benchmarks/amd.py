@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ FOLDERS = (
 SAVED = "saved"  # the folder of snapshots
 LOWERING, JUDGING = 400, 480  # seconds of the clock for a script, for a kernel
 # Codes of reasons why a kernel is not executed to its end.
-STOPPED = frozenset(f"U{n:03}" for n in (*range(1, 4), *range(5, 16), 17, 20, 40, 41))
+STOPPED = frozenset(f"U{n:03}" for n in (*range(1, 16), 17, 20, 40, 41))
 FILE = Path(__file__).parents[1] / "results" / "amd" / "census.csv"
 
 
@@ -142,18 +142,20 @@ def judged(file: Path, home: Path) -> Row:
     return row_of(file.relative_to(home / SAVED), runs, seconds.read_text() if seconds.exists() else "")
 
 
-def row_of(file: Path, runs: Iterable[dict[str, Any]], seconds: str) -> Row:
-    """What a report says of the kernel that is saved in SCRIPT/SCRIPT-KERNEL-ARCH-RELEASE.snapshot.json."""
-    kernel, arch, _ = file.name.removesuffix(".snapshot.json").rsplit("-", 2)
+def row_of(file: Path, runs: Sequence[dict[str, Any]], seconds: str) -> Row:
+    """What a report says of the kernel that is saved as SCRIPT/FILE."""
     claims = [claim for run in runs for claim in run["claims"]]
     rules = {claim["finding"]["rule"] for claim in claims if claim["verdict"] == "refuted"}
     codes = {claim["code"] for claim in claims if claim["verdict"] == "undecided"}
     state = "refuted" if rules else "undecided" if codes else "agreed" if claims else "not judged"
     executed = bool(claims) and (bool(rules) or not codes & STOPPED)
-    script = f"{file.parent.as_posix()}.py"
-    words = " ".join(sorted(rules)), " ".join(sorted(codes))
-    name = kernel.removeprefix(f"{file.parent.name}-")
+    script, words = f"{file.parent.as_posix()}.py", (" ".join(sorted(rules)), " ".join(sorted(codes)))
+    arch, name = (runs[0]["target"], runs[0]["case"].split("::")[-1]) if runs else (arch_of(file.name), file.name)
     return Row(arch, script, name, state, "yes" if executed else "no", *words, seconds)
+
+
+def arch_of(name: str) -> str:
+    return next((arch for arch in ARCHS if f"-{arch}-" in name), "")
 
 
 def judge(home: Path, jobs: int, table: Path) -> None:

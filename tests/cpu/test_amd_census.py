@@ -13,7 +13,8 @@ FILE = Path("examples/norm/rms_norm/rms_norm-f[n=1-2]-gfx942-0.1.15.snapshot.jso
 def row(*claims: tuple[str, str]) -> amd.Row:
     """The row of a kernel with claims: verdict, and the rule or the code of its reason."""
     told: list[dict[str, Any]] = [{"verdict": v, "code": word, "finding": {"rule": word}} for v, word in claims]
-    return amd.row_of(FILE, [{"claims": told}] if told else [], "3")
+    case = {"claims": told, "target": "gfx942", "case": "scripts/examples/norm/rms_norm.py::f[n=1-2]"}
+    return amd.row_of(FILE, [case] if told else [], "3")
 
 
 def test_a_row_says_whether_a_kernel_came_to_its_end() -> None:
@@ -23,7 +24,8 @@ def test_a_row_says_whether_a_kernel_came_to_its_end() -> None:
     assert row(("agreed", ""), ("undecided", "U038"))[3:7] == ("undecided", "yes", "", "U038")
     # an access that stops a kernel ends it
     assert row(("refuted", "TLL001"), ("undecided", "U017"))[3:7] == ("refuted", "yes", "TLL001", "U017")
-    assert row()[3:5] == ("not judged", "no")
+    assert row()[0::3] == ("gfx942", "not judged", "")
+    assert row()[4] == "no"
 
 
 def test_shares_of_each_arch() -> None:

@@ -168,10 +168,64 @@ def chosen():
             for i in T.Parallel(512):
                 B[i] = T.Select(a[i] > T.float32(0), a[i], T.float32(0))
     return main
+
+
+@tilelang.jit
+def negated():
+    """Pull request 3117: hipcc refuses `!` of a vector."""
+    @T.prim_func
+    def main(A: T.Tensor((512,), "bool"), B: T.Tensor((512,), "bool")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(512):
+                B[i] = T.Not(A[i])
+    return main
+
+
+@tilelang.jit
+def complemented():
+    """`~` of a bool is an int, which is never 0: HIP has it still, when CUDA has `!`."""
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            B[tx] = T.if_then_else(T.bitwise_not(A[tx] > 2), 1, 0)
+    return main
+
+
+@tilelang.jit
+def largest():
+    """Pull request 2845: the largest absolute value of unsigned numbers is that of `max(x, -x)`."""
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "uint32"), B: T.Tensor((64,), "uint32")):
+        with T.Kernel(1, threads=64):
+            a = T.alloc_fragment((64, 64), "uint32")
+            b = T.alloc_fragment((64,), "uint32")
+            T.copy(A, a)
+            T.reduce_absmax(a, b, dim=1)
+            T.copy(b, B)
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.disable_thread_storage_sync": True})
+def halved():
+    """Two waves of four reduce, and the others end: a barrier waits for those that are left."""
+    @T.prim_func
+    def main(A: T.Tensor((4, 512), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=256):
+            a = T.alloc_fragment((4, 512), "float32")
+            b = T.alloc_fragment((4,), "float32")
+            T.annotate_layout({
+                a: T.Fragment(a.shape, forward_fn=lambda i, j: (j // 4, i * 4 + j % 4)),
+                b: T.Fragment(b.shape, forward_fn=lambda i, rep: (rep, i), replicate=128),
+            })
+            T.copy(A, a)
+            T.reduce_sum(a, b, dim=1)
+            T.copy(b, B)
+    return main
 '''
 NAMES = (
     *("neighbours", "cleared", "summed", "eight_bits", "scanned", "shorter", "halves"),
-    *("strided", "straddling", "stored", "chosen"),
+    *("strided", "straddling", "stored", "chosen", "negated", "complemented", "largest", "halved"),
 )
 OLD_BUGS = {
     "neighbours": "TLR001",
@@ -180,8 +234,10 @@ OLD_BUGS = {
     "straddling": "TLO001",
     "stored": "TLA013",
     "chosen": "TLL003",
+    "negated": "TLL003",
+    "largest": "TLO001",
 }
-LASTING = {"eight_bits": "TLO001", "scanned": "TLO002"}
+LASTING = {"eight_bits": "TLO001", "scanned": "TLO002", "complemented": "TLO001"}
 
 
 @pytest.mark.slow

@@ -126,8 +126,17 @@ def _infinity(e: Expr) -> Apply:
 
 
 def _clamped(e: Expr) -> Apply:
-    """T.clamp(value, low, high)."""
-    return lambda value, low, high: minimum(maximum(value, low), high)
+    """T.clamp(value, low, high), a call from 0.1.15 on: of floats NaN in any of them is kept, as its docstring says."""
+    if not kind_of(e.dtype).is_float:
+        return lambda value, low, high: minimum(maximum(value, low), high)
+
+    def apply(value: Any, low: Any, high: Any) -> Any:
+        found = minimum(maximum(value, low), high)
+        for given in (high, low, value):
+            found = np.where(np.isnan(given), given, found)
+        return found
+
+    return apply
 
 
 def _larger(e: Expr) -> Apply:

@@ -322,7 +322,9 @@ def _distinct(key: int, numbers: Array, draw: Draw, name: str) -> Array:
 
 def _with_none(key: int, numbers: Array, found: Array, asked: bool, kind: Kind) -> Array:
     """Of eight elements one is -1, where the kernel asks for that."""
-    return np.where(asked & (_below(_words(key ^ 3, numbers), 8) == 0), -1, found).astype(kind.array)
+    if not asked:
+        return found.astype(kind.array)
+    return np.where(_below(_words(key ^ 3, numbers), 8) == 0, np.asarray(-1).astype(kind.array), found)
 
 
 def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:

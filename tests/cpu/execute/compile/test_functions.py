@@ -51,6 +51,15 @@ def test_the_device_librarys_mathematics(name: str, args: tuple[Expr, ...], mean
     assert np.allclose(_found("float32", values, name, *args), meaning(values.astype(np.float64)), equal_nan=True)
 
 
+def test_a_clamp_keeps_nan() -> None:
+    """0.1.15: of the value or of a bound (docstring of T.clamp). Bounds that are exchanged give the upper one."""
+    values = np.array([0.5, -1.5, 2.0, np.nan, -np.inf, np.inf], np.float32)
+    low, high, nan = (Expr("float", "float32", (), number) for number in (-1.0, 1.0, math.nan))
+    assert np.array_equal(_found("float32", values, "clamp", low, high), np.clip(values, -1, 1), equal_nan=True)
+    assert np.isnan(_found("float32", values, "clamp", low, nan)).all()
+    assert _found("float32", values[:3], "clamp", high, low).tolist() == [-1, -1, -1]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_whole_numbers_as_exponents(count: int) -> None:
     """Integers wrap."""
