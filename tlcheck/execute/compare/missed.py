@@ -9,9 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tlcheck import reasons
+from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.faults import Faults
+from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.observe.authors import Attributed
 from tlcheck.execute.observe.races import A_BARRIER, Race
 from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Evaluate, Function, Stmt
@@ -26,6 +30,16 @@ def said_of(missed: Illegal | None) -> Reason:
         return UNSAID
     where = f" (line {missed.line})" if missed.line else ""
     return Reason(reasons.SOURCE_STOPS, f"the author's: as written, {missed}{where}")
+
+
+def where_endless(done: Execution, levels: BothLevels) -> Execution:
+    """The execution; where larger numbers would lead further, and there into a wait without an end, nothing agreed."""
+    if not done.is_settled or (endless := levels.endless) is None:
+        return done
+    faults, reason = Faults(levels.source, levels.sizes, 0, levels.request.is_own), said_of(endless)
+    fault = faults.of_illegal(endless, endless.block, reason, hangs=True)
+    outputs = tuple([OutputOutcome(outcome.name, "undecided", reason) for outcome in done.outputs])
+    return replace(done, outputs=outputs, faults=done.faults if fault is None else (*done.faults, fault), formulas=None)
 
 
 def without_own(whose: Attributed, lowered: Function, missed: Illegal | None) -> Attributed:

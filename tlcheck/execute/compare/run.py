@@ -20,10 +20,10 @@ from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
-from tlcheck.execute.compare.missed import said_of, without_own
+from tlcheck.execute.compare.missed import said_of, where_endless, without_own
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import cancels, coarser, finer, rounds
-from tlcheck.execute.compare.specials import asks, differences, forgets
+from tlcheck.execute.compare.specials import are_asked_for, differences
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
@@ -64,7 +64,7 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
     """
     try:
         levels = levels_of(snapshot, request or Request())
-        done = _Judge(levels).execution()
+        done = where_endless(_Judge(levels).execution(), levels)
         counting = levels.request.cost and levels.checkpoint == LOWERED
         return replace(done, counts=_counts(levels)) if counting else done
     except UsageError:
@@ -199,8 +199,7 @@ class _Judge:
         if stop is None and few and (rounds(self._levels.lowered) or cancels(self._levels.source)):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
-        special = asks(self._levels.source) or forgets(self._levels.source, self._levels.lowered)
-        if stop is None and few and not self._levels.request.is_own and special:
+        if stop is None and few and not self._levels.request.is_own and are_asked_for(self._levels):
             outputs = self._with_special_numbers(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]

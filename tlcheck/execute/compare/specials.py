@@ -28,6 +28,11 @@ _OPPOSITE = {("lt", "ge"), ("ge", "lt"), ("gt", "le"), ("le", "gt")}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
+def are_asked_for(levels: BothLevels) -> bool:
+    """Whether a kernel is to run with such numbers."""
+    return asks(levels.source) or forgets(levels.source, levels.lowered)
+
+
 def asks(function: Function) -> bool:
     """Whether a source asks whether a float is a number: isnan, `x != x`, `x < 1 or x >= 1`, or what a comparison is
     not.

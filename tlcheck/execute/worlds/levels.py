@@ -131,6 +131,7 @@ class BothLevels:
         self.diverged: Illegal | None = None  # a barrier of the source that not all threads reach, if there is one
         self._before: Mapping[tuple[str, int], Pages] = {}  # what the source left, by the limit of integers
         self._source_run: tuple[Invocation, inputs.Draw] | None = None
+        self._waits: tuple[Deadlock, inputs.Draw] | None = None  # of the source, on the first numbers that led there
         self._asked: set[str] = set()  # see `RunState`: by all runs of the source that were tried
         self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
@@ -308,7 +309,7 @@ class BothLevels:
         if found is None:
             invocation, draw = self._everywhere()
             found = SourceRun(invocation, draw, self._before, asks=bool(self._asked | invocation.asked))
-            if self.diverged is None:  # else the statement that threads miss is this source's own
+            if self.diverged is None and self._waits is None:  # else their statements are this source's own
                 runs.keep(key, release, found)
         self._before, self._by_chance, self._moved = found.before, found.by_chance, found.moved
         return found.invocation, found.draw
@@ -359,6 +360,8 @@ class BothLevels:
                 return invocation, draw
             except Illegal as illegal:
                 problem = illegal
+                if isinstance(illegal, Deadlock) and illegal.buffer != "?" and self._waits is None:
+                    self._waits = illegal, draw
                 self._asked |= invocation.asked
                 if self.diverged is None and is_of_barrier(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
                     self.diverged = illegal  # TileLang may make a barrier of fewer threads of it
@@ -369,6 +372,16 @@ class BothLevels:
         text = f"the author's, on all inputs tried: as written, {problem}{line}"
         hangs = isinstance(problem, Deadlock) and self._hangs_as_lowered(self._arguments.draws[-1])
         raise SourceIllegal(text, problem, problem.block, hangs) from problem
+
+    @cached_property
+    def endless(self) -> Deadlock | None:
+        """A wait that has no end at either level, on numbers that are larger than those which run: with these some
+        branch or loop is not reached.
+        """
+        source, _ = self.source_run
+        if self._waits is None or not source.untried or not self._hangs_as_lowered(self._waits[1]):
+            return None
+        return self._waits[0]
 
     def _hangs_as_lowered(self, draw: inputs.Draw) -> bool:
         """Whether threads of the lowered kernel wait for what never happens, whenever asynchronous copies land."""
