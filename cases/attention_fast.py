@@ -4,11 +4,11 @@ Floor at batch 1, 64 heads, 4096 queries, 128 dimensions, causal: five products 
 GFLOP, 0.860 ms at the 799 TFLOP/s that a dense product reaches on an H200. The bytes (Q, K, V, dO read, dQ, dK, dV
 written: 0.31 GB) are 0.07 ms.
 
-Measured there: 1.357 ms, 63 % of the floor and 0.92 of torch's scaled_dot_product_attention backward (1.477 ms, without
-sinks); the form of `attention_sink_bwd` takes 2.09. 2048 queries: 0.382 ms, 0.80 of torch; 1024: 0.132 ms, 0.71 of it.
-TileLang 0.1.15, one H200, 2026-11-21; more, each step timed: docs/performance.md.
+Measured on an H100: 1.315 ms, 66 % of the floor there and 0.85 of torch's scaled_dot_product_attention backward
+(1.551 ms, without sinks). 2048 queries: 0.374 ms, 0.73 of torch; 1024: 0.130 ms, 0.63 of it. TileLang 0.1.15,
+2026-11-27; more, each step timed: results/performance.md.
 
-Why it is fast (ms after each step, from 2.04):
+Why it is fast (ms after each step on an H200, from 2.04; the last step on an H100):
 
 - 64 queries per step instead of 32 (1.51): dS^T K then has the 64 rows that wgmma needs (with 32 it falls back to
   mma.sync).
@@ -20,6 +20,8 @@ Why it is fast (ms after each step, from 2.04):
 - K Q^T and V dO^T are issued together, and the exponentials run under the second (1.46); dS^T K and dS^T Q are issued
   together (1.38); P^T dO runs while dS is computed. Q and dO share one buffer, so that its stage is handed back after
   the last product that reads it: a pipelined buffer is released after the statement that uses it last, running or not.
+- dQ is added while the left half of dK is computed (1.44 before, 1.35 after, in turns). The right half is waited for at
+  once, and with it the stage is handed back.
 - Only tiles at the edge of the mask are masked (without that 1.40).
 
 Why it is here: vector atomics on a permuted layout that are right; `attention_sink_bwd` has those that were not.

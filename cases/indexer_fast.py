@@ -11,7 +11,7 @@ part, 0.022 ms; up to two parts are hidden behind the bytes.
 | 3, float32 | 0.1220 | 58 % | 4.5e-7 | |
 
 Medians of ten rounds of `tlcheck run --bench`; errors against float64, on normal values; TileLang 0.1.15, one H200,
-2026-11-21. Other sizes, and what each choice brings: docs/performance.md.
+2026-11-21. Other sizes, and what each choice brings: results/performance.md.
 
 Why it is fast:
 

@@ -6,7 +6,7 @@ Floor at 64 rows of 32768 values, 2048 of each, on an H200 (4.28 TB/s copied): 8
 Measured there: 0.0148 ms, 7 times the floor; a kernel with the same launch that does nothing takes 0.0047, the form of
 `topk_selector` 0.0365, torch.topk 0.0879 (0.1114 sorted). Equal values, the worst of what was tried: 0.0344. Medians of
 50 launches between CUDA events, L2 flushed before each, eight sets of inputs in turn; of five such rounds the middle
-one. TileLang 0.1.15, one H200, 2026-11-21; more: docs/performance.md.
+one. TileLang 0.1.15, one H200, 2026-11-21; more: results/performance.md.
 
 Why it is fast:
 

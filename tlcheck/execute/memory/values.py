@@ -348,10 +348,3 @@ def _ordered(found: Any, ignoring: np.ufunc, a: Any, b: Any) -> Any:
     if not np.any(unordered):
         return found
     return np.where(unordered & ~is_poison(np.asarray(found)), ignoring(a, b), found)
-
-
-def for_blas(matrices: Array) -> Array:
-    """Matrices as BLAS takes them: neighbours of one axis side by side. NumPy multiplies others a hundred times slower,
-    such as (worlds, rows, columns) of memory whose last axis is that of the worlds.
-    """
-    return matrices if matrices.itemsize in matrices.strides[-2:] else np.ascontiguousarray(matrices)

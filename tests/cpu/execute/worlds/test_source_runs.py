@@ -28,12 +28,13 @@ Count = Callable[[], int]
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """Return how often a source has run since it was last asked; not with numbers changed, nor to watch it."""
+    """Return how often a source has run since it was last asked; not with numbers changed, over a field, or watched."""
     found: list[bool] = []
     run = Invocation.run
 
     def counted(self: Invocation, *observing: object) -> None:
-        found.append(self.options.source and not self.options.plain and not self.options.jitter)
+        options = self.options
+        found.append(options.source and not options.plain and not options.jitter and options.field is None)
         run(self, *observing)  # type: ignore[arg-type]
 
     def count() -> int:

@@ -19,7 +19,8 @@ from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.values import Array, Kind, Value, for_blas, kind_of, rounding
+from tlcheck.execute.memory.products import for_blas, product
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -187,10 +188,9 @@ def terms_of(frame: Frame, a: tuple[BufferElement, Array], b: tuple[BufferElemen
 
 def multiplied(a: Array, b: Array, field: Field | None = None) -> Array:
     """Products of matrices; those of integers exactly. field: where floats are elements of one."""
-    a, b = for_blas(a), for_blas(b)
     if field is not None and a.dtype.kind == "f":
-        return product_of(a, b)
-    found: Array = np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False))
+        return product_of(for_blas(a), for_blas(b))
+    found = product(a, b)
     return found if a.dtype.kind == "f" else found.astype(np.int64)
 
 

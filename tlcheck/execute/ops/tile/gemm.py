@@ -24,6 +24,7 @@ from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
+from tlcheck.execute.memory.products import product
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
@@ -163,9 +164,9 @@ def multiplied(a: Array, b: Array, kind: Kind, field: Field | None = None) -> Ar
             raise NotModelled("a product of integers as floats")
         return product_of(a, b)
     if kind.is_float:
-        return np.asarray(np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+        return product(a, b)
     if a.dtype.itemsize == b.dtype.itemsize == 1:  # exact in float64, and fast there
-        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(np.int64)
+        return product(a, b).astype(np.int64)
     return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
 
 

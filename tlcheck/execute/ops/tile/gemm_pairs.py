@@ -13,7 +13,8 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_per_world
-from tlcheck.execute.memory.values import Array, Value, for_blas
+from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations
 from tlcheck.execute.ops.thread.mbarrier import Barrier
 from tlcheck.execute.ops.tile.regions import Tile, block_frame
@@ -68,10 +69,10 @@ def of_pairs(
         inner = block_frame(frame)
         observers.tensor_product(begins=True)
         a, b, c = (Shard.each(tile, inner, program) for tile in tiles)
-        right = for_blas(np.concatenate([shard.matrix(across[1]) for shard in b], axis=2).astype(np.float64))
+        right = np.concatenate([shard.matrix(across[1]) for shard in b], axis=2)
         cleared = np.asarray(one_per_world(clear.run(frame), "clear_accum")).reshape(-1, 1, 1)
         for left, total in zip(a, c, strict=True):
-            found = np.matmul(for_blas(left.matrix(across[0]).astype(np.float64)), right)
+            found = product(left.matrix(across[0]), right)
             if not cleared.all():
                 found = found + np.where(cleared, 0, total.matrix().astype(np.float64))
             kind = total.tile.kind

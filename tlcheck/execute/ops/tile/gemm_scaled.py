@@ -13,7 +13,8 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
-from tlcheck.execute.memory.values import Array, for_blas, kind_of
+from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.scale_factors import factors
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import Shard, by_even, complete_in_both
@@ -54,7 +55,7 @@ def gemm(e: Expr, program: KernelProgram) -> Run:
             rows = a.matrix(across[0]).astype(np.float64)
             rows = rows * _spread(scale_a.matrix(), first, rows.shape[1:], grains[0])
             scaled = columns * _spread(scale_b.matrix(), first, columns.shape[:0:-1], grains[1]).swapaxes(1, 2)
-            found = np.matmul(for_blas(rows), for_blas(scaled))
+            found = product(rows, scaled)
             if not cleared.all():
                 found = found + np.where(cleared, 0, c.matrix().astype(np.float64))
             settle = program.state.summed(c.tile.kind, rows.shape[2])

@@ -14,7 +14,8 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
-from tlcheck.execute.memory.values import Array, for_blas, kind_of
+from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.scale_factors import UE4M3, factors
 from tlcheck.execute.ops.tile.gemm import accumulate, matrices
 from tlcheck.execute.ops.tile.regions import Tile
@@ -50,7 +51,7 @@ def into_fragment(e: Expr, tiles: Sequence[Tile], scales: Sequence[Tile], progra
             for side, scale in zip((left, right), scales, strict=True)
         )
         cleared = one_per_world(clear.run(frame), "clear_accum")
-        accumulate(c, inner, np.matmul(for_blas(left), for_blas(right.swapaxes(-1, -2))), cleared, left.shape[-1])
+        accumulate(c, inner, product(left, right.swapaxes(-1, -2)), cleared, left.shape[-1])
         return 0
 
     return run
