@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from tlcheck.remedy.issue import CudaChange, Issue
 from tlcheck.targets.lookup import target
@@ -14,6 +15,7 @@ _READABLE = 100  # columns: in longer lines indices are left out
 _ORDERING = r"(?<!warpgroup_)(wait|syncthreads|sync_thread|fence|arrive|commit)(?!_operand)"  # in names of functions
 _MISSING = {"a barrier": r"sync(threads|_thread)|named_barrier", "fence": r"fence_proxy", "a wait": r"wait"}
 _LEAST = 5  # lines of a kernel that are worth showing
+_IDLE = re.compile("warpgroup_fence_operand")  # for the compiler alone
 _LOOP = re.compile(r"for \(int (\w+) =")
 _THREADS = frozenset(["int", "threadIdx", "blockIdx", "x", "y", "z"])
 
@@ -100,29 +102,28 @@ def _excerpt(lines: Sequence[str], origin: FindingOrigin, room: int) -> list[str
     """The lines about a finding, with what could order two accesses where that fits as well."""
     missing = next((words for name, words in _MISSING.items() if name in origin.missing), _ORDERING)
     rows: list[str] = []
-    for about in (_about(origin, missing), _about(origin)):
-        wanted = [number for number, line in enumerate(lines) if about.search(line)]
-        rows = _with_blocks(lines, wanted)
-        if not wanted or len(rows) <= room:
-            return rows if wanted else []
-    while wanted and len(rows) > room:
+    for about, gaps in product((_about(origin, missing), _about(origin)), (True, False)):
+        wanted = [n for n, line in enumerate(lines) if about.search(line) and not _IDLE.search(line)]
+        if len(rows := _with_blocks(lines, wanted, gaps=gaps)) <= room:
+            return rows if any(map(_about(origin).search, rows)) else []
+    while len(rows) > room:
         del wanted[-1]
-        rows = _with_blocks(lines, wanted)
-    return rows if wanted else []
+        rows = _with_blocks(lines, wanted, gaps=False)
+    return rows
 
 
-def _with_blocks(lines: Sequence[str], wanted: Sequence[int]) -> list[str]:
-    """Lines with the loops and conditions around them, and `...` for what is between."""
+def _with_blocks(lines: Sequence[str], wanted: Sequence[int], *, gaps: bool) -> list[str]:
+    """Lines with the loops and conditions around them. gaps: whether `...` stands for what is between."""
     around = _around(lines)
     counters = _THREADS | {name for line in lines for name in _LOOP.findall(line)}
     kept = {each for number in wanted for each in (number, *around[number])}
     rows: list[str] = []
     for number, line in enumerate(lines):
-        if number in kept:
+        if number in kept and line.strip() != "{":
             rows.append(_cut(_without_indices(line, counters)))
-        elif line.strip() != "}" and (not rows or rows[-1].strip() != "..."):
+        elif gaps and rows and line.strip() != "}" and rows[-1].strip() != "...":
             rows.append(" " * (len(line) - len(line.lstrip())) + "...")
-    return rows
+    return rows[:-1] if rows and rows[-1].strip() == "..." else rows
 
 
 def _around(lines: Sequence[str]) -> list[list[int]]:
