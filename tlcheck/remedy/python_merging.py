@@ -24,8 +24,12 @@ def factors(tree: ast.Module) -> list[Edit]:
             case [ast.Name() as one, ast.Name() as other, _, *_] if (
                 called(call).endswith("gemm") and one.id != other.id
             ):
-                found += [partial(setattr, one, "id", other.id), partial(setattr, other, "id", one.id)]
+                found += [partial(_repeat, one, other), partial(_repeat, other, one)]
     return found
+
+
+def _repeat(gone: ast.Name, kept: ast.Name) -> None:
+    gone.id = kept.id
 
 
 def _copied(stmt: ast.stmt) -> tuple[str, str] | None:
