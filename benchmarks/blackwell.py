@@ -1,6 +1,6 @@
 """How TileLang's own kernels for sm_100 fare: results/blackwell/RELEASE.csv, by `python -m benchmarks.blackwell`.
 
-`capture CHECKOUT FOLDER --toolchain R` lowers what its scripts and tests compile, and notes what that costs the
+`capture CHECKOUT FOLDER --toolchain R [-j N]` lowers what its scripts and tests compile, and notes what that costs the
 processor. `judge FOLDER FILE.csv [-j N] [--limit S]` judges the snapshots that are there, each in a process that is
 forked when all is imported; it needs neither TileLang nor a network. What the file has is not judged again: lines that
 are deleted are. `sum FILE.csv...` adds up.
@@ -11,14 +11,15 @@ from __future__ import annotations
 import argparse
 import csv
 import multiprocessing
-import resource
+import multiprocessing.connection
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,13 +30,17 @@ LOWERED = "lowered"  # state of the row of a script: what lowering all its kerne
 
 
 class Row(NamedTuple):
-    """How a kernel fares. rules: of what is refuted; codes: of what is undecided. seconds: of the processor."""
+    """How a kernel fares. rules: of what is refuted; codes: of what is undecided; words: on both.
+
+    seconds: of the processor.
+    """
 
     script: str
     kernel: str
     state: str
     rules: str
     codes: str
+    words: str
     seconds: str
 
 
@@ -48,34 +53,38 @@ def scripts(checkout: Path) -> list[Path]:
     return found + [path for path in tests if any(word in path.name for word in WORDS)]
 
 
-def capture(checkout: Path, folder: Path, release: str, arch: str) -> None:
+def capture(checkout: Path, folder: Path, release: str, arch: str, jobs: int) -> None:
     """Lower what the scripts compile; a folder for each, with its log and the seconds of the processor."""
-    for script in scripts(checkout):
-        into = folder / script.stem
-        if (into / "seconds").exists():
-            continue
-        into.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "tlcheck", "capture", str(script.relative_to(checkout)), "-o", str(into)]
-        command += ["--arch", arch, "--toolchain", release, "--keep-going", "--force", "--no-cache", "--jobs", "1"]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with (into / "log").open("w", encoding="utf-8") as log:
-            subprocess.run(command, cwd=checkout, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        (into / "seconds").write_text(f"{seconds:.1f}\n", encoding="utf-8")
-        print(f"{script.stem}: {len(list(into.glob('*.snapshot.json')))} kernels, {seconds:.1f} s", flush=True)
+    left = [script for script in scripts(checkout) if not (folder / script.stem / "seconds").exists()]
+    with ThreadPoolExecutor(jobs) as pool:
+        for text in pool.map(lambda script: _captured(checkout, script, folder / script.stem, release, arch), left):
+            print(text, flush=True)
+
+
+def _captured(checkout: Path, script: Path, into: Path, release: str, arch: str) -> str:
+    into.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "tlcheck", "capture", str(script.relative_to(checkout)), "-o", str(into)]
+    command += ["--arch", arch, "--toolchain", release, "--keep-going", "--force", "--no-cache", "--jobs", "1"]
+    with (into / "log").open("w", encoding="utf-8") as log:
+        done = subprocess.Popen(command, cwd=checkout, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    _, status, used = os.wait4(done.pid, 0)  # of this process and of those that it waited for
+    done.returncode = os.waitstatus_to_exitcode(status)
+    seconds = used.ru_utime + used.ru_stime
+    (into / "seconds").write_text(f"{seconds:.1f}\n", encoding="utf-8")
+    return f"{script.stem}: {len(list(into.glob('*.snapshot.json')))} kernels, {seconds:.1f} s"
 
 
 def judge(folder: Path, file: Path, jobs: int, limit: float) -> None:
     """Judge the snapshots of a folder that the file has no row for; the largest first."""
     rows = read(file)
-    rows |= {Row(p.parent.name, "", LOWERED, "", "", p.read_text().strip()) for p in folder.glob("*/seconds")}
+    rows |= {Row(p.parent.name, "", LOWERED, "", "", "", p.read_text().strip()) for p in folder.glob("*/seconds")}
     known = {(row.script, row.kernel) for row in rows}
     left = [p for p in folder.glob("*/*.snapshot.json") if (p.parent.name, _kernel(p)) not in known]
     left.sort(key=lambda p: -p.stat().st_size)
     _imported()
     with ThreadPoolExecutor(jobs) as pool:
-        for number, row in enumerate(pool.map(lambda path: _judged(path, limit), left), 1):
+        for number, done in enumerate(as_completed([pool.submit(_judged, path, limit) for path in left]), 1):
+            row = done.result()
             rows.add(row)
             write(file, rows)
             print(f"{number} of {len(left)}: {' '.join(row)}", flush=True)
@@ -103,13 +112,13 @@ def _judged(path: Path, limit: float) -> Row:
     child.start()
     theirs.close()
     try:
-        state, rules, codes, seconds = ours.recv() if ours.poll(limit) else (LIMIT, "", "", f"{limit:.0f}")
+        found = ours.recv() if ours.poll(limit) else (LIMIT, "", "", "", f"{limit:.0f}")
     except EOFError:
-        state, rules, codes, seconds = "died", "", "", ""
-    if child.is_alive() and state == LIMIT:
+        found = "died", "", "", "", ""
+    if child.is_alive() and found[0] == LIMIT:
         child.kill()
     child.join()
-    return Row(path.parent.name, _kernel(path), state, rules, codes, seconds)
+    return Row(path.parent.name, _kernel(path), *found)
 
 
 def _child(path: Path, told: multiprocessing.connection.Connection) -> None:
@@ -125,8 +134,14 @@ def _child(path: Path, told: multiprocessing.connection.Connection) -> None:
     claims = [one for claim in found.claims for one in (claim, *claim.also)]
     rules = sorted({claim.finding.rule for claim in claims if claim.verdict == "refuted" and claim.finding})
     codes = sorted({claim.code for claim in found.claims if claim.verdict == "undecided"})
+    words = {
+        f"{claim.finding.rule} {claim.finding.what}" for claim in claims if claim.verdict == "refuted" and claim.finding
+    }
+    words |= {f"{claim.code} {claim.reason}" for claim in found.claims if claim.verdict == "undecided"}
+    if found.failure:
+        words.add(found.failure.message)
     state = "failure" if found.failure else "refuted" if rules else "undecided" if codes else "agreed"
-    told.send((state, " ".join(rules), " ".join(codes), f"{time.process_time() - begun:.1f}"))
+    told.send((state, " ".join(rules), " ".join(codes), "; ".join(sorted(words)), f"{time.process_time() - begun:.1f}"))
 
 
 def read(file: Path) -> set[Row]:
@@ -165,6 +180,7 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("--toolchain", required=True)
     one.add_argument("--arch", default="sm_100")
+    one.add_argument("-j", type=int, default=1)
     one = commands.add_parser("judge")
     one.add_argument("folder", type=Path)
     one.add_argument("file", type=Path)
@@ -174,7 +190,7 @@ def main() -> None:
     one.add_argument("files", type=Path, nargs="+")
     args = parser.parse_args()
     if args.command == "capture":
-        capture(args.checkout.resolve(), args.folder.resolve(), args.toolchain, args.arch)
+        capture(args.checkout.resolve(), args.folder.resolve(), args.toolchain, args.arch, args.j)
     elif args.command == "judge":
         judge(args.folder.resolve(), args.file, args.j, args.limit)
     else:
