@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 _LONGEST = 120  # characters of `FILE::NAME` that are shown as they are
 _LEFT_OUT = "..."
 
 
 def brief_names(names: Iterable[str]) -> dict[str, str]:
-    """Return each long name with the arguments alone in which kernels of its function differ.
+    """Return each long name with the arguments alone that tell the kernels of its function apart.
 
     `f.py::scale[n=64,dtype=float16]` beside `f.py::scale[n=64,dtype=float32]` becomes `f.py::scale[dtype=float16,...]`.
     Short names, and those that would no longer differ, are left out.
@@ -20,25 +20,41 @@ def brief_names(names: Iterable[str]) -> dict[str, str]:
         function, bracket, said = name.partition("[")
         if bracket and said.endswith("]"):
             alike.setdefault(function, {})[name] = dict(_arguments(said[:-1]))
-    found = {
-        name: _brief(function, arguments, _differing(kernels.values()))
-        for function, kernels in alike.items()
-        for name, arguments in kernels.items()
-        if len(name) > _LONGEST
-    }
+    found: dict[str, str] = {}
+    for function, kernels in alike.items():
+        if any(len(name) > _LONGEST for name in kernels):
+            telling = _telling(list(kernels.values()))
+            found |= {name: _brief(function, a, telling) for name, a in kernels.items() if len(name) > _LONGEST}
     times = Counter(found.values())
     return {name: brief for name, brief in found.items() if times[brief] == 1 and len(brief) < len(name)}
 
 
-def _brief(function: str, arguments: Mapping[str, str], differing: set[str]) -> str:
-    kept = [f"{key}={value}" for key, value in arguments.items() if key in differing]
+def _brief(function: str, arguments: Mapping[str, str], telling: set[str]) -> str:
+    kept = [f"{key}={value}" for key, value in arguments.items() if key in telling]
     return f"{function}[{','.join([*kept, _LEFT_OUT])}]"
 
 
-def _differing(kernels: Iterable[Mapping[str, str]]) -> set[str]:
-    first, *others = kernels
-    keys = first.keys() | {key for other in others for key in other}
-    return {key for key in keys if any(other.get(key) != first.get(key) for other in others)}
+def _telling(kernels: Sequence[Mapping[str, str]]) -> set[str]:
+    """Return arguments that tell the kernels apart: the one that tells most first, of equal ones the shortest."""
+    keys = {key: sum(len(kernel.get(key, "")) for kernel in kernels) for kernel in kernels for key in kernel}
+    chosen: set[str] = set()
+    groups = [list(kernels)]
+    while len(groups) < len(kernels):
+        split = {key: _split(groups, key) for key in keys}
+        best = max(keys, key=lambda key: (len(split[key]), -keys[key]))
+        if len(split[best]) == len(groups):
+            break  # the rest are alike
+        chosen.add(best)
+        groups = split[best]
+    return chosen
+
+
+def _split(groups: Sequence[Sequence[Mapping[str, str]]], key: str) -> list[list[Mapping[str, str]]]:
+    found: dict[tuple[int, str | None], list[Mapping[str, str]]] = {}
+    for number, group in enumerate(groups):
+        for kernel in group:
+            found.setdefault((number, kernel.get(key)), []).append(kernel)
+    return list(found.values())
 
 
 def _arguments(text: str) -> Iterable[tuple[str, str]]:
