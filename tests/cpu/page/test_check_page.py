@@ -125,6 +125,7 @@ def test_lines_lead_to_each_other(browser: Opened, result: Result, snapshot: Sna
     file = tmp_path / "check.html"
     file.write_text(render(page_of([result], [entry], [], 1)))
     browser.open(file)
+    browser.keys("\ue00c")  # Escape: from the only case to the overview
     assert browser.text(".made").startswith(f"tlcheck {__version__}, tilelang 0.1.7")
     browser.click("#cases a")
     assert browser.texts(".claims td .tag") == ["B: refuted"]
@@ -151,8 +152,7 @@ def test_it_opens_where_the_finding_is_with_the_kernels_file_beside_it(browser: 
     page = tmp_path / "check.html"
     page.write_text(render(page_of([result], [entry_of(result, found)], [], 1)), encoding="utf-8")
     browser.open(page, width=1500)
-    browser.keys("j")
-    browser.until(lambda: browser.texts(".beside .pane"))
+    browser.until(lambda: browser.texts(".beside .pane"))  # the only case is open
     assert browser.text("[role=tab][aria-selected=true]") == "device-tir"
     assert browser.js("return [...document.querySelectorAll('.beside .pane')].map((pane) => pane.dataset.view)") == [
         "device-tir",
@@ -163,4 +163,10 @@ def test_it_opens_where_the_finding_is_with_the_kernels_file_beside_it(browser: 
     browser.click(".pane:last-child .spoken .spot")  # leads to the line of TIR, which stands beside it
     assert browser.js("return document.querySelector('.pane:first-child .row.at').dataset.line") in ("42", "72")
     assert browser.js("return document.documentElement.scrollWidth <= innerWidth")
+    browser.keys("\ue00c")  # Escape
+    browser.until(lambda: browser.text("main h2") == "What was found")
+    browser.open(page, width=500, height=1000)
+    browser.keys("\ue00c")  # Escape
+    browser.until(lambda: browser.text("main h2") == "What was found")
+    assert browser.js("return document.querySelector('main h2').getBoundingClientRect().top") < 150
     assert browser.complaints() == []

@@ -79,6 +79,7 @@ async function start() {
   await load();
   makeFilters();
   makeList();
+  if (data.entries.length === 1 && !data.notes.length && !location.hash) history.replaceState(null, "", address(data.entries[0]));
   show();
   addEventListener("hashchange", show);
   addEventListener("keydown", press);
