@@ -41,6 +41,26 @@ def read_first(tree: ast.Module) -> set[str]:
     return {name for name in _allocated(tree) if first.get(name) in ("r", "a")}
 
 
+def ambiguous(tree: ast.Module) -> set[str]:
+    """Return the buffers with an element that steps of a parallel loop set alike, each to a value of its own.
+
+    It is no race where the values happen to be equal, but looks like the author's.
+    """
+    return {
+        name
+        for loop in nodes(tree, ast.For)
+        if isinstance(loop.iter, ast.Call) and called(loop.iter) == "Parallel"
+        for stmt in nodes(loop, ast.Assign)
+        for target in stmt.targets
+        if isinstance(target, ast.Subscript) and _names(loop.target) & _names(stmt.value) - _names(target.slice)
+        for name in _base(target)
+    }
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {name.id for name in nodes(tree, ast.Name)}
+
+
 def _in_order(tree: ast.AST) -> Iterator[ast.stmt]:
     """Statements as they stand in the text."""
     for child in ast.iter_child_nodes(tree):

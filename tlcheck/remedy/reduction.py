@@ -15,7 +15,7 @@ from itertools import islice
 
 from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_bounds import leaving
-from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling, without_output
+from tlcheck.remedy.python_buffers import ambiguous, dangling, read_first, without_dangling, without_output
 from tlcheck.remedy.python_edits import Edits
 from tlcheck.remedy.python_folding import bind, fold, without_parameters
 from tlcheck.remedy.python_macros import inline
@@ -48,8 +48,8 @@ class KernelReduction:
 
     seconds: of wall-clock time, from `begin` on. pass_name: to blame for the finding, empty where that is not known.
     buffers: that the finding is about. told: hears what is tried, and how many lines are left. dangling: buffers of the
-    first text that nobody sets or reads, that are read first, or that indices leave. careful: whether the passes are
-    looked at after each kind of edit, not each round.
+    first text that nobody sets or reads, that are read first, that indices leave, or with an element of several values.
+    careful: whether the passes are looked at after each kind of edit, not each round.
     """
 
     benches: Benches
@@ -229,7 +229,7 @@ class KernelReduction:
 
 def _unset(text: str) -> set[str]:
     tree = ast.parse(text)
-    return dangling(tree) | read_first(tree) | without_output(tree) | leaving(tree)
+    return dangling(tree) | read_first(tree) | without_output(tree) | leaving(tree) | ambiguous(tree)
 
 
 def _left(text: str) -> set[str]:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tlcheck.remedy.python_bounds import leaving
-from tlcheck.remedy.python_buffers import without_output
+from tlcheck.remedy.python_buffers import ambiguous, without_output
 
 KERNEL = """
 def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
@@ -43,6 +43,20 @@ def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
 )
 def test_what_leaves_a_buffer(statement: str, left: set[str]) -> None:
     assert leaving(ast.parse(KERNEL.format(statement))) == left
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("for i, j in T.Parallel(2, 8): B[i] = s[i, j]", {"B"}),
+        ("for i, j in T.Parallel(2, 8): s[i, j] = B[j]", set()),
+        ("for i, j in T.Parallel(2, 8): B[i] = s[i, 0]", set()),
+        ("for i, j in T.Parallel(2, 8): B[i * 2 + j // 4] = s[i, j]", set()),
+        ("for j in T.serial(8): B[0] = s[0, j]", set()),
+    ],
+)
+def test_an_element_that_a_parallel_loop_sets_to_several_values(statement: str, found: set[str]) -> None:
+    assert ambiguous(ast.parse(KERNEL.format(statement))) == found
 
 
 @pytest.mark.parametrize(
