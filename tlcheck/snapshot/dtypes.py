@@ -9,7 +9,8 @@ from functools import cache
 _FORM = re.compile(r"(?:custom\[)?([a-z]+?)(\d*)(_[a-z\d_]*?)?(?:\]\d*)?(?:x(\d+))?")
 _KINDS = {"int": "int", "uint": "uint", "float": "float", "bfloat": "float", "tfloat": "float"}
 _FIXED = {"bool": 8, "handle": 64}
-_CONTAINERS = {"float4_e2m1_unpacked": 8}  # bits of a type that is named for fewer
+_UNPACKED = ("float4_e2m1_unpacked", "float6_e2m3_unpacked", "float6_e3m2_unpacked")
+_CONTAINERS = dict.fromkeys(_UNPACKED, 8)  # bits of a type that is named for fewer
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ _SMALL_FLOATS = {
     "float4_e2m1_unpacked": ml_dtypes.float4_e2m1fn,  # 16 in 16 bytes; a byte each here
     "float6_e2m3fn": ml_dtypes.float6_e2m3fn,
     "float6_e3m2fn": ml_dtypes.float6_e3m2fn,
+    "float6_e2m3_unpacked": ml_dtypes.float6_e2m3fn,
+    "float6_e3m2_unpacked": ml_dtypes.float6_e3m2fn,
     "bfloat16": ml_dtypes.bfloat16,
     "float8_e4m3": ml_dtypes.float8_e4m3fn,  # as the CUDA that TileLang makes of it has it: up to 448, without inf
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
@@ -47,6 +49,8 @@ _SATURATING = frozenset(
         "float4_e2m1_unpacked",
         "float6_e2m3fn",
         "float6_e3m2fn",
+        "float6_e2m3_unpacked",
+        "float6_e3m2_unpacked",
         "float8_e4m3",
         "float8_e4m3fn",
         "float8_e5m2",

@@ -20,7 +20,13 @@ _ROW_BITS = 256  # of a row of A that one instruction multiplies
 _ELEMENTS = {
     "f16": {0: "float16", 1: "bfloat16"},
     "tf32": {2: "float32"},
-    "f8f6f4": {0: "float8_e4m3fn", 1: "float8_e5m2", 5: "float4_e2m1_unpacked"},
+    "f8f6f4": {
+        0: "float8_e4m3fn",
+        1: "float8_e5m2",
+        3: "float6_e2m3_unpacked",
+        4: "float6_e3m2_unpacked",
+        5: "float4_e2m1_unpacked",
+    },
     "i8": {0: "uint8", 1: "int8"},
 }
 _SUMS = {
@@ -35,6 +41,8 @@ _KIND_OF = {
     "float32": "tf32",
     "float8_e4m3fn": "f8f6f4",
     "float8_e5m2": "f8f6f4",
+    "float6_e2m3fn": "f8f6f4",
+    "float6_e3m2fn": "f8f6f4",
     "float4_e2m1fn": "f8f6f4",
     "int8": "i8",
     "uint8": "i8",

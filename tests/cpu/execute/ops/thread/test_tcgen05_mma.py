@@ -31,6 +31,7 @@ from tlcheck.snapshot.ir import Buffer, Expr, For, If, Stmt, Store
 
 THREADS = 128
 CODES = {"float16": 0, "bfloat16": 1, "float8_e4m3fn": 0, "float8_e5m2": 1, "uint8": 0, "int8": 1}
+CODES |= {"float6_e2m3_unpacked": 3, "float6_e3m2_unpacked": 4}
 SUMS = {"float16": 0, "float32": 1, "int32": 2}
 
 
@@ -94,7 +95,7 @@ def product(
         masks = [number(mask)] * 4
         named = _tile(kernel, "Ad").data, number(offsets[0]), _tile(kernel, "Bd").data, number(offsets[1])
         form = number(word(m, n, dtype, total, a_by_k, b_by_k))
-        kinds = text({"bfloat16": "bf16", "float16": "fp16"}.get(dtype, dtype))
+        kinds = text({"bfloat16": "bf16", "float16": "fp16"}.get(dtype, dtype.replace("_unpacked", "fn")))
         args = kinds, *named, base.data, number(0), form, number(1 if at_k else adds), *masks, flag(stays), flag(False)
         steps.append(call("ptx_tcgen05_mma_ss", *args))
     arrives = [call("tcgen05_mma_arrive", at(done))] if commits else []
@@ -189,7 +190,7 @@ def test_swizzles_and_majors(span: int, a_by_k: bool, b_by_k: bool) -> None:
     assert np.array_equal(found[:, :64], wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"])
+@pytest.mark.parametrize("dtype", CODES)
 def test_kinds(dtype: str) -> None:
     found, wanted = product(128, 32, 128, dtype, "int32" if "int" in dtype else "float32")
     assert np.array_equal(found[:, :32], wanted)
