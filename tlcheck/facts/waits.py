@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from tlcheck.facts.change import Change
 from tlcheck.facts.model import BARRIER, Facts, Sync
 
+_MANY = 2  # times as many barriers may cost time
+
 
 def barrier_changes(before: Facts, after: Facts) -> Iterator[Change]:
     """Barriers that came, went or moved: each is known by what comes after it."""
@@ -22,7 +24,8 @@ def barrier_changes(before: Facts, after: Facts) -> Iterator[Change]:
     if fewer and not (gone or come):
         detail = ", ".join(f"{n[0]} {n[1]}: {old[n].count} -> {new[n].count} times" for n in fewer)
         one, other = (sum(s.count.number for s in side.values()) for side in (old, new))
-        yield Change("barrier count", "kernel", "barriers", "more often" if other > one else "less often", detail)
+        words = "more often" if other > one else "less often"
+        yield Change("barrier count", "kernel", "barriers", words, detail, slower=other >= _MANY * one)
 
 
 def _places(syncs: list[Sync]) -> str:

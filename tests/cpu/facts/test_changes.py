@@ -115,6 +115,12 @@ def test_one_edit_is_named_by_the_first_change(edited: Facts, first: str) -> Non
     assert changes(edited, edited) == ()
 
 
+@pytest.mark.parametrize(("times", "risk"), [(7, "sync-risk"), (15, "changed"), (16, "slower-risk")])
+def test_twice_as_many_barriers_may_be_slower(times: int, risk: str) -> None:
+    (change,) = changes(KERNEL, replace(KERNEL, syncs=(Sync("barrier", "before read of a", Count(times)),)))
+    assert (change.risk, change.words) == (risk, f"kernel: barrier before read of a: 8 -> {times} times")
+
+
 def test_the_same_change_of_several_buffers_is_one() -> None:
     dtypes = [replace(KERNEL, buffers=tuple(replace(b, dtype=t) for b in KERNEL.buffers)) for t in ("int8", "int16")]
     assert words(*dtypes) == ["A, a: int8 -> int16"]
