@@ -3,7 +3,7 @@
 `capture CHECKOUT FOLDER --toolchain R [-j N]` lowers what its scripts and tests compile, and notes what that costs the
 processor. `judge FOLDER FILE.csv [-j N] [--limit S]` judges the snapshots that are there, each in a process that is
 forked when all is imported; it needs neither TileLang nor a network. What the file has is not judged again: lines that
-are deleted are. `sum FILE.csv...` adds up.
+are deleted are. `sum FILE.csv...` adds up, and lists what does not agree by what is said of it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import csv
 import multiprocessing
 import multiprocessing.connection
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,6 +173,18 @@ def summary(rows: Iterable[Row]) -> Iterator[str]:
         yield f"  {row.seconds:>6} s  {row.script} {row.kernel[:60]}"
 
 
+def forms(rows: Iterable[Row]) -> Iterator[str]:
+    """What is refuted, undecided or not ended, by what is said of it without its numbers, with the kernels."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in sorted(rows):
+        if row.state not in ("agreed", LOWERED):
+            said = re.sub(r"(?<![A-Z0-9])\d+", "N", "; ".join(dict.fromkeys(row.words.split("; "))))
+            alike.setdefault((row.state, said), []).append(row.kernel)
+    for (state, said), kernels in sorted(alike.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        yield f"{len(kernels)} {state}: {said}"
+        yield f"    {', '.join(kernels)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -195,7 +208,7 @@ def main() -> None:
         judge(args.folder.resolve(), args.file, args.j, args.limit)
     else:
         for file in args.files:
-            print(file, *summary(read(file)), sep="\n")
+            print(file, *summary(read(file)), *forms(read(file)), sep="\n")
 
 
 if __name__ == "__main__":
