@@ -36,10 +36,10 @@ def draws_anywhere(function: Function) -> bool:
 
 def has_integers(function: Function) -> bool:
     """Whether a source kernel may have integers that nobody has written: in memory of its own, from lanes that take
-    no part in a shuffle, or made of such a float.
+    no part in a shuffle, or made of such a float. Nobody reads what is in an mbarrier.
     """
     for stmt in statements(function.body):
-        if isinstance(stmt, Alloc) and not _is_float(stmt.buffer.dtype):
+        if isinstance(stmt, Alloc) and not _is_float(stmt.buffer.dtype) and "barrier" not in stmt.buffer.scope:
             return True
         if any(not _is_float(e.dtype) and _may_be_unset(e) for e in postorder(expressions(stmt))):
             return True

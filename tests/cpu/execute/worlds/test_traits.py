@@ -48,6 +48,16 @@ def test_integers_of_other_lanes(value: Expr, has: bool) -> None:
     assert has_integers(kernel.function(Store(out, (kernel.tx,), replace(value, dtype="int32")))) == has
 
 
+@pytest.mark.parametrize(
+    ("dtype", "scope", "has"),
+    [("uint64", "shared.dyn", True), ("uint64", "shared.barrier", False), ("uint64", "shared.cluster_barrier", False)],
+)
+def test_integers_of_an_mbarrier_are_read_by_nobody(dtype: str, scope: str, has: bool) -> None:
+    kernel = Kernel()
+    kernel.tile("t", dtype, (4,), scope)
+    assert has_integers(kernel.function()) == has
+
+
 def test_blocks_that_meet() -> None:
     assert meets_all(_kernel(call("sync_grid")))
     assert not meets_all(_kernel(call("tvm_storage_sync", Expr("str", "", value="shared"))))
