@@ -22,7 +22,7 @@ _THREADS = frozenset(["int", "threadIdx", "blockIdx", "x", "y", "z"])
 
 def section(issue: Issue, room: int) -> Iterator[str]:
     """Yield the first of these that there is, and that fits: all that differs from a kernel that is right; what differs
-    of the order of accesses; the lines that the finding is about; what differs there; the kernel.
+    of the order of accesses; the kernel; its lines that the finding is about; what differs there; the kernel in part.
     """
     finding = issue.claim.finding
     origin = finding.origin if finding is not None else None
@@ -37,6 +37,8 @@ def section(issue: Issue, room: int) -> Iterator[str]:
         yield from _difference(issue.cuda, hunks, f"**{language}**: {release}", "")
     elif ordering and _size(ordering) <= room:
         yield from _difference(issue.cuda, ordering, f"**{language}**: {release}", ", in part")
+    elif generated and len(generated) <= room:
+        yield from _listing(f"**{language}** of {release}, without declarations:", [*map(_cut, generated)])
     elif excerpt and origin is not None:
         yield from _listing(f"**{language}** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
     elif some := _fitting(named, room):
@@ -44,10 +46,8 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     elif issue.generated == ():
         yield from (f"**{language}** of {release}: the kernel does nothing.", "")
     elif generated and room >= _LEAST:
-        left = len(generated) - room + 1
-        more = [f"  // {left} lines more"] if left > 1 else []
-        lines = generated[: room - 1] if more else generated
-        yield from _listing(f"**{language}** of {release}, without declarations:", [*map(_cut, lines), *more])
+        rows = [*map(_cut, generated[: room - 1]), f"  // {len(generated) - room + 1} lines more"]
+        yield from _listing(f"**{language}** of {release}, without declarations:", rows)
 
 
 def language_of(arch: str) -> str:

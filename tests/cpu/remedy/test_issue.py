@@ -173,7 +173,7 @@ CUDA = """
 def test_the_lines_about_a_finding_stand_in_their_blocks() -> None:
     """A release that differs in many places says less."""
     many = tuple((f"-g{n}(O);",) for n in range(LONGEST))
-    about = replace(issue(many), generated=tuple(CUDA.strip("\n").splitlines()))
+    about = replace(issue(many), generated=(*CUDA.strip("\n").splitlines(), *["  f();"] * LONGEST))
     lines = markdown(about).partition("**CUDA** of 0.1.13, the lines about `O`:\n```cuda\n")[2].partition("```")[0]
     assert lines.splitlines() == [
         "  for (int i = 0; i < 4; ++i) {",
