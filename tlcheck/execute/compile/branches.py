@@ -43,7 +43,7 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:
     branch = stmt
     last = not program.followed
     with program.following(bool(rest)):
-        condition = program.code(branch.condition)
+        condition = program.condition(branch.condition)
         then = program.side(branch.then, condition)
         other = Step(lambda frame: None) if branch.orelse is None else program.side(branch.orelse, condition)
     after = program.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)

@@ -26,7 +26,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Arrange
 from tlcheck.execute.memory.state import RunState
-from tlcheck.execute.memory.values import Array, Kind, Value, lanes_of
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Unknown
@@ -83,6 +83,14 @@ class KernelProgram:
                 raise NotModelled(e.op)
             found = self._codes[id(e)] = (e, make(e, self))
         return found[1]
+
+    def condition(self, e: Expr) -> Code:
+        """A compiled condition; a number holds where it is not 0."""
+        kind = kind_of(e.dtype)
+        if kind.family == "bool":
+            return self.code(e)
+        nothing = Expr("float", e.dtype, (), 0.0) if kind.is_float else Expr("int", e.dtype, (), 0)
+        return self.code(Expr("ne", "bool", (e, nothing)))
 
     def step(self, stmt: Stmt) -> Step:
         """A compiled statement. Raises NotModelled, with its name, for one that no handler knows."""

@@ -201,7 +201,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
     state = program.state
     if program.options.source:
         state.steered.add(id(stmt))
-    condition, spins = program.code(stmt.condition), stmt in spinning(program.function)
+    condition, spins = program.condition(stmt.condition), stmt in spinning(program.function)
     with program.following(True):
         body = program.step(stmt.body)
 
@@ -241,7 +241,7 @@ def _waits(stmt: Stmt, program: KernelProgram) -> bool:
 def _if(stmt: If, program: KernelProgram) -> Step:
     if _waits(stmt, program) or stmt in spinning(program.function):
         return divided(stmt, (), program)
-    condition, state = program.code(stmt.condition), program.state
+    condition, state = program.condition(stmt.condition), program.state
     then = program.side(stmt.then, condition)
     other = None if stmt.orelse is None else program.side(stmt.orelse, condition)
     sides = then, other
@@ -357,7 +357,7 @@ def _constant(e: Expr, program: KernelProgram) -> int | float:
 
 
 def _assert(stmt: Assert, program: KernelProgram) -> Step:
-    condition, message, line = program.code(stmt.condition), stmt.message, stmt.line
+    condition, message, line = program.condition(stmt.condition), stmt.message, stmt.line
 
     def run(frame: Frame) -> None:
         fails = frame.mask() & np.logical_not(condition.run(frame))

@@ -118,7 +118,7 @@ class _Last:
             for name in self._FIELDS:
                 setattr(self, name, np.r_[getattr(self, name), more])
 
-    def set(self, touched: AccessedCells, epoch: int, part: int) -> None:
+    def set(self, touched: AccessedCells, epoch: int, part: Array) -> None:
         """Note that these lanes accessed these cells."""
         cell = touched.cell
         again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
@@ -158,7 +158,7 @@ class _Last:
         late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
         return np.asarray(beside & late & self.near(touched))
 
-    def beside(self, touched: AccessedCells, epoch: int, part: int, warp: int) -> Mask:
+    def beside(self, touched: AccessedCells, epoch: int, part: Array, warp: int) -> Mask:
         """Return which of them another lane of the same epoch has accessed; of the same warp, in the same part."""
         cell = touched.cell
         lane = self.lane[cell]
@@ -205,7 +205,8 @@ class Author(HappensBefore):
         self._landing: dict[int, Mask] = {}  # of allocations, the flat cells that cp.async is about to write
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
-        self._part = 1  # of the epoch
+        count, self._lanes = len(machine.worlds), machine.options.target.warp
+        self._part = np.ones((count, -(-machine.state.threads // self._lanes)), np.int32)  # of the epoch, of each warp
         self._adding = False  # whether a product is being added to tensor memory
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
@@ -399,7 +400,14 @@ class Author(HappensBefore):
     def warp_barrier(self, mask: Mask) -> None:
         """T.sync_warp, which orders the threads of each warp if all of them come to it."""
         super().warp_barrier(mask)
-        self._part += bool(mask.all())
+        worlds, warps = self._part.shape
+        come = np.ones((worlds, warps * self._lanes), np.bool_)
+        come[:, : self.machine.state.threads] = mask
+        self._part += np.asarray(come.reshape(worlds, warps, self._lanes).all(axis=-1))
+
+    def _parts(self, touched: AccessedCells, threads: bool) -> Array:
+        """Return the part of the epoch in which threads access cells; 0 where no threads do."""
+        return self._part[touched.world, touched.thread // self._lanes] if threads else np.zeros(1, np.int32)
 
     def phase_ended(self, key: object, world: int) -> None:
         """A barrier lets its threads go."""
@@ -471,7 +479,7 @@ class Author(HappensBefore):
                         lines[self._name(place)] = replace(clash, own=not sure.any(), sure=surely)
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
-        mine.set(touched, self._epoch, self._part if threads else 0)
+        mine.set(touched, self._epoch, self._parts(touched, threads))
         mine.event[touched.cell] = event
         if kind == "write" and (mine.lane[touched.cell] != touched.thread).any():
             self._joint[event] = np.unique(touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread)
@@ -503,8 +511,7 @@ class Author(HappensBefore):
         found = (last.part[cell] > 0) & (last.lane[cell] >= 0) & (last.side[cell] == 0) & last.here(touched)
         if side is not None or not threads or not found.any():
             return np.zeros(len(cell), np.bool_)
-        warp = self.machine.options.target.warp
-        found &= last.lane[cell] // warp != touched.thread // warp
+        found &= last.lane[cell] // self._lanes != touched.thread // self._lanes
         for event in np.unique(last.event[cell[found]]).tolist():
             if not are_apart(self.machine.function, self._made[event][1], self._origin):
                 found &= last.event[cell] != event
@@ -571,8 +578,7 @@ class Author(HappensBefore):
         """Yield where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one
         block.
         """
-        warp = self.machine.options.target.warp
-        yield self.own, last.beside(touched, self._epoch, self._part if threads else 0, warp)
+        yield self.own, last.beside(touched, self._epoch, self._parts(touched, threads), self._lanes)
         yield self.sides, last.unordered(touched, side, self.clocks) | self._in_other_arms(last, touched, side, threads)
         if not cells:
             yield self.between, last.mixed(touched, self._met, threads or self._managed)
