@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, save
 from tlcheck.lower.captured import write
+from tlcheck.lower.reach import Reach
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Session, Settings
 from tlcheck.targets.lookup import USUAL
@@ -30,6 +34,7 @@ from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.worker.capture.pytests import is_test
 
+_SECONDS = 300.0  # of wall time for the tests of a project of which the user names none
 _CASES = Path("cases")
 _PROJECT = Path("pyproject.toml")
 _WORKFLOW = Path(".github", "workflows", "tilelang-gate.yml")
@@ -44,7 +49,7 @@ pythonpath = [{pythonpath}]  # where the kernels' own imports are found
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: all tests below this folder)"
+        "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: tests that lead to TileLang)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
     add_lowering_arguments(parser, pass_configs=False, archs=USUAL[-1])
@@ -66,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     writes_cases = all(_may_write(file, args.force) for file in files)
     writes_workflow = _may_write(_WORKFLOW, args.force)
     if writes_cases:
-        _write_cases(scripts, settings)
+        _write_cases(scripts, settings, math.inf if args.scripts else _SECONDS)
     if has_table:
         _complete_table(config)
     else:
@@ -104,13 +109,21 @@ def _import_folders() -> tuple[Path, ...]:
 
 
 def _scripts(named: list[str]) -> list[Selection]:
-    """Find what is run: the files that the user names, else every test. Raises UsageError if there is none."""
+    """Find what is run: the files that the user names, else each test whose imports lead to TileLang.
+
+    Raises UsageError if there is none.
+    """
     if named:
         return select(named)
     tests = [file for file in sorted(Path().rglob("*.py")) if is_test(file) and _is_own(file)]
     if not tests:
         raise UsageError("no test below this folder: name scripts that compile kernels, `tlcheck init SCRIPT ...`")
-    return [Selection(file) for file in tests]
+    found = Reach(Path()).nearest(tests)
+    if not found:
+        raise UsageError(f"none of {len(tests)} tests leads to TileLang: name scripts, `tlcheck init SCRIPT ...`")
+    if len(found) < len(tests):
+        print(f"{len(tests) - len(found)} of {len(tests)} tests do not lead to TileLang: left out")
+    return [Selection(file) for file in found]
 
 
 def _is_own(file: Path) -> bool:
@@ -126,15 +139,21 @@ def _may_write(file: Path, force: bool) -> bool:
     return input(f"{file} is there. Overwrite it? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _write_cases(scripts: list[Selection], settings: Settings) -> None:
-    """Capture the kernels and write their case files. Raises UsageError if there is no case."""
+def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -> None:
+    """Capture the kernels of these seconds and write their case files. Raises UsageError if there is no case."""
     with working(loudness=settings.loudness) as (folder, watcher):
         session = Session(settings, folder, watcher)
-        with stoppable(session.stop):  # the first signal ends the tests, and what they have compiled is written
+        # the first signal, or the last second, ends the tests, and what they have compiled is written
+        with stoppable(session.stop), _ending(session.stop, seconds):
             found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
         make_folder(_CASES)
         written = write(found, _CASES, force=True, snapshots=False, pythonpath=settings.pythonpath)
+    left = [lowered for lowered, case in written if lowered.is_interrupted and not case]
+    if left:
+        print(f"{len(left)} files were not run to their end: `tlcheck init SCRIPT ...` takes those that you name")
     for lowered, case in written:
+        if lowered in left:
+            continue
         what = case or (lowered.failure.message if lowered.failure else "compiles no kernel")
         print(f"{lowered.run.case}  {what}")
     for remark in session.remarks:
@@ -143,6 +162,20 @@ def _write_cases(scripts: list[Selection], settings: Settings) -> None:
         with suppress(OSError):
             _CASES.rmdir()
         raise UsageError("no kernel that can be made again outside of its script: nothing was written")
+
+
+@contextmanager
+def _ending(stop: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Stop the work after so many seconds."""
+    if math.isinf(seconds):
+        yield
+        return
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _write_table(toolchain: str, config: Config) -> None:

@@ -117,7 +117,9 @@ def test_settings_that_are_there_get_paths_and_the_projects_own_release_is_check
     (project / file).write_text(text)
     checked: list[str] = []
     monkeypatch.setattr("tlcheck.cli.init.resolve", lambda name, _: checked.append(name))
-    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda _, settings: checked.append(settings.toolchain))
+    monkeypatch.setattr(
+        "tlcheck.cli.init._write_cases", lambda _, settings, seconds: checked.append(settings.toolchain)
+    )
     monkeypatch.setattr("tlcheck.cli.check.run", lambda _: 0)
     assert main(["init"]) == 0
     assert checked == ["0.1.9", "0.1.9"]
@@ -159,6 +161,27 @@ def test_without_a_test_it_says_what_to_give(
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 2
     assert "name scripts that compile kernels, `tlcheck init SCRIPT ...`" in capsys.readouterr().err
+
+
+def test_tests_that_do_not_lead_to_tilelang_are_left_out(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "tests" / "test_other.py").write_text("import json\n")
+    monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(()))
+    assert main(["init"]) == 2
+    assert "1 of 2 tests do not lead to TileLang: left out" in capsys.readouterr().out
+    (project / "tests" / "test_scatter.py").write_text("import json\n")
+    assert main(["init"]) == 2
+    assert "none of 2 tests leads to TileLang: name scripts" in capsys.readouterr().err
+
+
+@pytest.mark.toolchain
+def test_the_seconds_of_a_project_end_its_tests(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tlcheck.cli.init._SECONDS", 0.2)
+    assert main(["init"]) == 2
+    assert "1 files were not run to their end" in capsys.readouterr().out
 
 
 def test_the_workflow_of_this_repository_is_the_one_that_is_written() -> None:
