@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair, Outcome
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
+from tlcheck.verdicts.brief_names import brief_names
+
+_About = tuple[list[str], list[str]]  # subjects, targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +74,21 @@ def members_in_words(members: Sequence[tuple[LoweredPair, Outcome]]) -> list[str
 
 def files_in_words(members: Iterable[tuple[LoweredPair, str]]) -> list[str]:
     """The same of comparisons with their subjects, with commas between several."""
-    files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
+    files: dict[str, dict[str, _About]] = {}
     for compared, subject in members:
         subjects, targets = files.setdefault(compared.file, {}).setdefault(compared.name, ([], []))
         subjects += [s for s in subject.split(", ") if s and s not in subjects]
         targets += [compared.target] if compared.target and compared.target not in targets else []
-    return [f"{file}: {_cases(cases)}".removesuffix(": ") for file, cases in files.items()]
+    return [f"{file}: {_cases(_briefly(file, cases))}".removesuffix(": ") for file, cases in files.items()]
 
 
-def _cases(cases: dict[str, tuple[list[str], list[str]]]) -> str:
+def _briefly(file: str, cases: Mapping[str, _About]) -> dict[str, _About]:
+    """Shorten the names of captured kernels, as `check` does."""
+    brief = brief_names(f"{file}::{name}" for name in cases)
+    return {brief.get(f"{file}::{name}", f"::{name}").partition("::")[2]: about for name, about in cases.items()}
+
+
+def _cases(cases: Mapping[str, _About]) -> str:
     """Neighbours with the same subjects and targets share them."""
     runs: list[tuple[list[str], str]] = []
     for name, (subjects, targets) in cases.items():

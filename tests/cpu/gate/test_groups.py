@@ -54,6 +54,9 @@ def test_kernels_are_listed_by_file_with_subjects_and_targets() -> None:
         ]
     )[0].members
     assert members_in_words(members) == ["k.py: a, b (B; sm_80, sm_90)", "other.py: c (B; sm_90)"]
+    same = ",".join(f"stride_{number}=(4096, 64, 1)" for number in range(8))
+    members = groups([kernel(f"scan[n={n},{same}]", X4) for n in (1, 2)])[0].members
+    assert members_in_words(members) == ["k.py: scan[n=1,...], scan[n=2,...] (B; sm_90)"]
 
 
 def acceptances(*entries: tuple[str, str, str]) -> Acceptances:
