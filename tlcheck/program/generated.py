@@ -60,14 +60,18 @@ _MISSING = tuple(
 _EXACT = 8  # bits of an integer that bfloat16 holds
 _LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice and `!` are printed lane by lane
 _COMPLEMENTS = Release.of("0.1.15")  # the release from which on CUDA has `!` for `~` of a bool, and `~` of a vector
+_IN_BITS = (
+    8  # lanes of bool from which on HIP has a bit for each: `~` is right, except where each lane is printed alone
+)
 _CARRIER = 32  # bits of the integer that holds a short vector
 _FOUR = 4  # bits
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
 
 
 def is_never_false(e: Expr, release: Release, target: Target | None) -> bool:
-    """Whether it is `~` of a bool that is printed as such: -1 or -2."""
-    complemented = e.op == "call" and e.value == "bitwise_not" and dtype_of(e.dtype).kind == "bool"
+    """Whether it is `~` of a bool, or of up to four, that is printed as such: -1 or -2."""
+    found = dtype_of(e.dtype)
+    complemented = e.op == "call" and e.value == "bitwise_not" and found.kind == "bool" and found.lanes < _IN_BITS
     return complemented and (release < _COMPLEMENTS or (target is not None and target.family == AMD))
 
 
@@ -130,6 +134,9 @@ def refusals(function: Function, release: Release, target: Target) -> Iterator[s
     yield from of_vectors(function, release, target)
     if target.family == AMD:
         yield from _fours(function)
+        for e in _parts(function):
+            if e.value == "bitwise_not" and dtype_of(e.dtype).kind == "bool" and dtype_of(e.dtype).lanes >= _IN_BITS:
+                yield f"~ of {e.dtype}, of which HIP has bits or ints"
     else:
         yield from (f"{words}, which nvcc refuses" for words, refused in of_halves(function, release) if refused)
         if any(is_unpacked(e, release) for e in _parts(function)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text
-from tlcheck.program.generated import departures, lost_values, of_halves, refusals
+from tlcheck.program.generated import departures, is_never_false, lost_values, of_halves, refusals
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Store
 from tlcheck.targets.lookup import target
@@ -114,6 +114,14 @@ def test_vectors_that_are_turned_over(value: Expr, release: str, refused: str) -
     for arch, compiler in ((SM_90, "nvcc"), (GFX942, "hipcc")):
         words = [f"{sign} of a vector ({value.dtype}), which {compiler} refuses"] if compiler in refused else []
         assert list(refusals(function(value), Release.of(release), arch)) == words
+
+
+def test_bools_that_hip_packs() -> None:
+    """Eight and more: a bit for each, where the others are ints of 16 bits."""
+    for lanes, words in (("x4", []), ("x8", ["~ of boolx8, of which HIP has bits or ints"])):
+        turned = Expr("call", f"bool{lanes}", (given(f"bool{lanes}"),), "bitwise_not")
+        assert list(refusals(function(turned), Release.of("0.1.15"), GFX942)) == words
+        assert is_never_false(turned, Release.of("0.1.15"), GFX942) == (not words)
 
 
 def test_what_c_makes_of_small_integers_and_of_bool_is_told_of_hip_too() -> None:
