@@ -131,18 +131,19 @@ def product(a: Array, b: Array) -> Array:
 @dataclass(eq=False)
 class Field:
     """The worlds in which floats are elements of the field. blocks: the first worlds, which run with one set of
-    numbers. times: how often these worlds and the others are there, where all iterations of a loop run at once.
+    numbers; as many others run with the other one. times: how often all these worlds are there, where all iterations of
+    a loop run at once.
 
     sets: what maxima and minima that were made are of, by their number.
     """
 
-    blocks: int
+    blocks: int = 0
     times: int = 1
     sets: dict[str, _KnownSets] = field(default_factory=dict)
 
-    def repeated(self, times: int) -> Field:
-        """This field where each world is there `times` times."""
-        return replace(self, times=self.times * times)
+    def among(self, worlds: int, times: int = 1) -> Field:
+        """This field for so many worlds, each of them there `times` times."""
+        return replace(self, blocks=worlds // 2, times=times)
 
     # ---- functions
 

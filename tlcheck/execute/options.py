@@ -66,9 +66,9 @@ class Options:
         """Return where floats are elements of a field; None where they are numbers."""
         return self.exact if isinstance(self.exact, Field) else None
 
-    def repeated(self, times: int) -> Options:
-        """These options where each world is there `times` times."""
-        return self if self.field is None else replace(self, exact=self.field.repeated(times))
+    def among(self, worlds: int, times: int = 1) -> Options:
+        """These options for so many worlds, each of them there `times` times."""
+        return self if self.field is None else replace(self, exact=self.field.among(worlds, times))
 
     @property
     def is_cuda(self) -> bool:

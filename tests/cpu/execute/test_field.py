@@ -99,7 +99,7 @@ def test_an_absolute_value_is_the_maximum_of_a_number_and_its_negative() -> None
 def test_iterations_of_a_loop_at_once_are_as_each_by_itself() -> None:
     """Two iterations, each in all worlds."""
     (a, b), (c, d), field = (_numbers(), _numbers()), (_numbers(), _numbers()), Field(BLOCKS)
-    both, together = field.repeated(2), [np.concatenate(pair) for pair in ((a, c), (b, d))]
+    both, together = field.among(2 * BLOCKS, 2), [np.concatenate(pair) for pair in ((a, c), (b, d))]
     of_two: Callable[[Field, Array, Array], Array]
     for of_two in (
         lambda field, one, other: field.function("exp", one),

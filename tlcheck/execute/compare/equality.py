@@ -19,6 +19,7 @@ from tlcheck.execute.schedule.launches import kernels
 from tlcheck.execute.worlds.inputs import Draw
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.snapshot.ir import Function
 
 _SEEDS = (0, 1)
 
@@ -36,13 +37,9 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
     """Run both levels over a field and compare all outputs."""
     if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
         return Formulas(frozenset(), "the function has several kernels")
-    draw = draw.in_field()
-    blocks = list(dict.fromkeys(world.block for world in levels.worlds))
-    apart = len(blocks) if levels.roles.float_atomics else 1  # each block by itself: others might make up for a sum
-    worlds = [World(seed * apart + n % apart, block) for seed in _SEEDS for n, block in enumerate(blocks)]
-    sides = []
-    for make in (levels.source_invocation, levels.lowered_invocation):
-        invocation = make(draw, worlds=worlds, exact=Field(len(blocks)))
+    draw, sides = draw.in_field(), []
+    for function, make in ((levels.source, levels.source_invocation), (levels.lowered, levels.lowered_invocation)):
+        invocation = make(draw, batches=_batches(levels, function), exact=Field())
         try:
             invocation.run()
         except (Stopped, RecursionError) as stopped:
@@ -50,13 +47,21 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
         except Exception as error:  # a fault of ours: it says nothing against what agreed
             return Formulas(frozenset(), fault(error), _line(invocation))
         sides.append(invocation.left)
-    seeds = dict.fromkeys(world.seed for world in worlds)
+    seeds = dict.fromkeys(world.seed for batch in _batches(levels, levels.source) for world in batch)
     equal = frozenset(
         name
         for name in levels.outputs
         if name in sides[1] and all(_are_equal(sides[0][name], sides[1][name], seed) for seed in seeds)
     )
     return Formulas(equal, "" if len(equal) == len(levels.outputs) else "values agree, formulas may differ")
+
+
+def _batches(levels: BothLevels, function: Function) -> list[list[World]]:
+    """The blocks that ran, with two sets of numbers; those together that ran together."""
+    parts = levels.parts(function)
+    order = {block: n for n, block in enumerate(dict.fromkeys(world.block for world in levels.worlds))}
+    apart = len(order) if levels.roles.float_atomics else 1  # each block by itself: others might make up for a sum
+    return [[World(seed * apart + order[block] % apart, block) for seed in _SEEDS for block in part] for part in parts]
 
 
 def _line(invocation: Invocation) -> int:

@@ -80,7 +80,7 @@ class RunState:
 
         left: tensors as earlier blocks, or an earlier kernel, left them. seeds: of other worlds with the same tensors.
         """
-        self.options, self.tensors = options, tensors
+        self.options, self.tensors = options.among(len(worlds)), tensors
         self.worlds, self.seeds = tuple(worlds), tuple(world.seed for world in worlds)
         self.threads = self.lanes = threads
         self.each = len(self.worlds)
@@ -122,7 +122,7 @@ class RunState:
     def repeated(self, times: int) -> RunState:
         """This state with each world `times` times: for statements that run once for all iterations of a loop."""
         other = copy(self)
-        other.options = self.options.repeated(times)
+        other.options = self.options.among(self.each, len(self.worlds) // self.each * times)
         other.worlds, other.seeds = self.worlds * times, self.seeds * times
         other.memory = _Repeated(self.memory, times)
         return other

@@ -60,10 +60,11 @@ class Invocation:
         self._run_earlier(observing)
         earlier, spent, batches = set(self.untried), 0, []
         for worlds in self._ahead:
-            machine = self._run(self.made(self.kernel, worlds), observing)
-            batches.append(machine.state.untried)
-            spent += machine.state.spent
-            _drop(machine)
+            self.machine = self.made(self.kernel, worlds)
+            self._run(self.machine, observing)
+            batches.append(self.machine.state.untried)
+            spent += self.machine.state.spent
+            _drop(self.machine)
         self.machine = self.made(self.kernel, self.worlds)
         self.machine.state.untried |= self.untried
         self.machine.state.spend(self.spent)

@@ -474,15 +474,18 @@ class BothLevels:
         source: bool,
         draw: inputs.Draw,
         worlds: Sequence[World] = (),
+        batches: Sequence[Sequence[World]] = (),
         left: Mapping[str, Pages] | None = None,
         **special: Any,
     ) -> Invocation:
-        """An invocation that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
+        """An invocation that has not run yet. worlds, batches: other ones than usual. left: tensors after earlier
+        kernels. special: `Options` of this one.
+        """
         options = self._options(function, source, **special)
         tensors = self._arguments.tensors(draw, {} if draw.special or draw.residues else self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
+        batches = batches or ([worlds] if worlds else self._batches(function))
         needed = () if self._all_before else self._needed(worlds or self.worlds)
-        batches = [worlds] if worlds else self._batches(function)
         return Invocation(function, batches, tensors, values, options, left, needed)
 
     def _options(self, function: Function, source: bool, **special: Any) -> Options:
@@ -505,13 +508,18 @@ class BothLevels:
         )
 
     def _batches(self, function: Function) -> list[list[World]]:
-        """The worlds that run together. Plainly all do: a witness names the world."""
+        """The worlds that run together."""
         if self.plain:
             return [self.worlds]
         if function not in self._together:
-            parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+            parts = self.parts(function)
             self._together[function] = [[world for world in self.worlds if world.block in part] for part in parts]
         return self._together[function]
+
+    def parts(self, function: Function) -> list[list[blocks.Block]]:
+        """The blocks that run together. Plainly all do: a witness names the world."""
+        every = list(dict.fromkeys(world.block for world in self.worlds))
+        return [every] if self.plain else alike(function, self.sizes, every)
 
 
 def is_of_barrier(illegal: Illegal) -> bool:
