@@ -180,6 +180,7 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     from tlcheck.execute.events import Observer
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.request import Request
+    from tlcheck.scope.blocks import representatives
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.judging import with_given
 
@@ -195,7 +196,8 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
 
     Machine.run = timed  # type: ignore[method-assign]
     snapshot = codec.loads(file.read_text(encoding="utf-8"))
-    request = Request() if inputs is None else with_given(Request(), snapshot, inputs)
+    request = Request(representatives=representatives)  # as those that judge ask
+    request = request if inputs is None else with_given(request, snapshot, inputs)
     begin = time.process_time()
     done = execute(snapshot, request)
     total = time.process_time() - begin

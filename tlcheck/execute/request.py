@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
     from tlcheck.execute.memory.values import Array
     from tlcheck.execute.worlds import blocks, inputs
     from tlcheck.execute.worlds.source_runs import SourceRuns
+    from tlcheck.snapshot.ir import Function
+
+    Representatives = Callable[[Function, Function, Mapping[str, int], Sequence[blocks.Block]], Sequence[blocks.Block]]
 
 SOURCE, LOWERED = Checkpoint.SOURCE, Checkpoint.DEVICE_TIR
 ALL = 1 << 60  # blocks
@@ -49,6 +52,7 @@ class Request:
     with floats as float64: nobody looks for who wrote a wrong element last. cost: whether the
     cost of the lowered kernel is counted too (`tlcheck/cost`). sources: where runs of sources are kept for
     kernels with an equal one, which the outcome does not hang on; None where none is expected.
+    representatives: finds those of some blocks that stand for the others; None where each stands for itself.
     further: requests for inputs of other shapes.
     """
 
@@ -67,6 +71,7 @@ class Request:
     brief: bool = False
     cost: bool = False
     sources: SourceRuns | None = field(default=None, repr=False, compare=False)
+    representatives: Representatives | None = field(default=None, repr=False, compare=False)
     further: tuple[Request, ...] = field(default=(), repr=False, compare=False)
 
     @property

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from math import prod
 from typing import Any
@@ -32,9 +33,9 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block, coordinates
-from tlcheck.execute.worlds.demand import AccessBox, boxes
-from tlcheck.program.roles import is_address, only_added_to, roles
+from tlcheck.program.roles import is_address
 from tlcheck.scope.model import Limit
+from tlcheck.scope.overlaps import shared
 from tlcheck.scope.tails import Relation, stay_inside
 from tlcheck.signatures import cp_async
 from tlcheck.signatures.atomics import ATOMICS
@@ -54,7 +55,6 @@ _MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # ca
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _UNDECIDED = 2
 _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
-_MOST_CELLS = 1 << 22  # of the boxes that blocks write
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +66,39 @@ class _Column:
     line: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classes:
+    """Columns that tell the blocks of a grid apart. limit: why blocks may differ all the same; None if they do not."""
+
+    extents: tuple[int, int, int]
+    columns: tuple[_Column, ...]
+    limit: Limit | None
+
+
 def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran: Sequence[Block]) -> Limit | None:
     """Why blocks that did not run may differ from those that did; None if each does what one that ran does."""
+    found = _classes(source, lowered, tuple(sizes.items()))
+    if isinstance(found, Limit):
+        return found
+    return _missing(found.columns, _numbers(ran, found.extents)) or found.limit
+
+
+def representatives(
+    source: Function, lowered: Function, sizes: Mapping[str, int], ran: Sequence[Block]
+) -> Sequence[Block]:
+    """The first one of each class among blocks; all of them where classes are not known to do the same."""
+    found = _classes(source, lowered, tuple(sizes.items()))
+    if isinstance(found, Limit) or found.limit is not None:
+        return ran
+    numbers = _numbers(ran, found.extents)
+    rows = [tuple([column.numbers[number] for column in found.columns]) for number in numbers]
+    return [block for n, block in enumerate(ran) if rows[n] not in rows[:n]]
+
+
+@lru_cache(maxsize=1)  # asked before a kernel runs over a field, and when its claims are made
+def _classes(source: Function, lowered: Function, known: tuple[tuple[str, int], ...]) -> _Classes | Limit:
+    """The classes of blocks of a kernel; why there are none."""
+    sizes = dict(known)
     try:
         if len(kernels(source)) > 1 or len(kernels(lowered)) > 1:
             return Limit("blocks", "the function has several kernels")
@@ -80,13 +111,15 @@ def limit_of(source: Function, lowered: Function, sizes: Mapping[str, int], ran:
         tensors = {str(b.data.value) for function in (source, lowered) for b in function.buffers}
         levels = [_Level(function, sizes, extents, bits, tensors) for function in (source, lowered)]
         columns = [column for level in levels for column in level.columns] + list(_moved(levels))
-        shared = _shared(source, lowered, sizes, extents)
+        return _Classes(extents, tuple(columns), shared(source, lowered, sizes, extents))
     except NotModelled as stopped:
         return Limit("blocks", f"not understood: {stopped.reason}")
     except RecursionError:
         return Limit("blocks", "nested too deeply")
-    numbers = np.array([(z * extents[1] + y) * extents[0] + x for x, y, z in ran])
-    return _missing(columns, numbers) or shared
+
+
+def _numbers(ran: Sequence[Block], extents: tuple[int, int, int]) -> Array:
+    return np.array([(z * extents[1] + y) * extents[0] + x for x, y, z in ran])
 
 
 def _missing(columns: Sequence[_Column], ran: Array) -> Limit | None:
@@ -116,52 +149,6 @@ def _moved(levels: Sequence[_Level]) -> Iterator[_Column]:
             start = first.setdefault(name, bits)
             if not np.array_equal(start, bits):
                 yield _Column(bits - start, f"which part of {name} is accessed beside another part", line)
-
-
-def _shared(
-    source: Function, lowered: Function, sizes: Mapping[str, int], extents: tuple[int, int, int]
-) -> Limit | None:
-    """A tensor of which two blocks may write one element, or one writes what the other reads; None if there is none.
-
-    Several may add to one element: sums have no order, and nobody reads them.
-    """
-    sides = [roles(function) for function in (source, lowered)]
-    names = [[{str(b.data.value) for b in found} for found in (side.outputs, side.updated)] for side in sides]
-    if not (names[1][0] <= names[0][0] and names[1][1] <= names[0][1]):
-        return Limit("blocks", "the lowered kernel accesses its outputs in another way than the source does")
-    every = np.array(coordinates(np.arange(prod(extents)), extents))
-    found = boxes(source, sizes, every)
-    sums = only_added_to(source) & only_added_to(lowered)
-    for buffer in sides[0].outputs:
-        if str(buffer.data.value) in sums:
-            continue
-        shape = tuple([int(evaluated(e, sizes)) for e in buffer.shape])
-        of_it = [box for box in found if box.tensor == buffer.data.uid]
-        if not _are_apart(of_it, shape, prod(extents)):
-            return Limit("blocks", f"two blocks may write one element of {buffer.name}")
-    return None
-
-
-def _are_apart(found: Sequence[AccessBox], shape: tuple[int, ...], blocks: int) -> bool:
-    """Whether no two blocks access the same elements of a tensor, as far as boxes say."""
-    if not found or any(box.first is None or box.shape != shape for box in found):
-        return False
-    first = np.min([np.broadcast_to(np.asarray(box.first), (len(shape), blocks)) for box in found], axis=0)
-    after = np.max([np.broadcast_to(np.asarray(box.last), (len(shape), blocks)) for box in found], axis=0) + 1
-    limits = np.array(shape, np.int64).reshape(-1, 1)
-    first, after = np.clip(first, 0, limits), np.clip(after, 0, limits)
-    cuts = [np.unique(np.concatenate([first[n], after[n]])) for n in range(len(shape))]
-    if prod(map(len, cuts)) > _MOST_CELLS:
-        return False
-    taken = np.zeros([max(1, len(cut) - 1) for cut in cuts], np.bool_)
-    low = [np.searchsorted(cut, first[n]) for n, cut in enumerate(cuts)]
-    high = [np.searchsorted(cut, after[n]) for n, cut in enumerate(cuts)]
-    for block in range(blocks):
-        part = taken[tuple([slice(low[n][block], high[n][block]) for n in range(len(shape))])]
-        if part.any():
-            return False
-        part[...] = True
-    return True
 
 
 class _Level:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tlcheck.execute.worlds.blocks import Block
-from tlcheck.scope.blocks import limit_of
+from tlcheck.scope.blocks import limit_of, representatives
 from tlcheck.scope.model import Limit
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
@@ -113,6 +113,15 @@ def test_a_tail_is_a_class_of_its_own() -> None:
     tail = _kernel(If(guard, _copy(_place()), line=6))
     assert limit_of(tail, tail, {}, RAN) is None
     assert limit_of(tail, tail, {}, RAN[:2]) == Limit("blocks", "a condition depends on the block", 6)
+    assert representatives(tail, tail, {}, RAN) == [RAN[0], RAN[2]]
+
+
+def test_one_block_of_each_class_stands_for_the_others() -> None:
+    """Where two may write one element, each stands for itself."""
+    same = _kernel(_copy(_place(), TX))
+    assert representatives(COPY, COPY, {}, RAN) == [RAN[0]]
+    assert representatives(COPY, _kernel(_copy(_place(_op("floormod", BX, 7)))), {}, RAN) == [*RAN]
+    assert representatives(same, same, {}, RAN) == RAN
 
 
 def test_a_block_that_leaves_the_tensor_is_told() -> None:

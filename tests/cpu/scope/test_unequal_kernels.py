@@ -11,7 +11,7 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.scope.blocks import limit_of
+from tlcheck.scope.blocks import limit_of, representatives
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, Function, Seq, Stmt, Store, Thread
 from tlcheck.verdicts.execution_claims import claims_of
 
@@ -71,7 +71,8 @@ def _verdict(source: Function, lowered: Function, release: str = "0.1.15") -> st
     base = FORMS["gemm_store_fp32"]
     toolchain = {**base.toolchain, "tilelang": release}
     snapshot = replace(base, checkpoints={"source": source, "device-tir": lowered}, toolchain=toolchain, inputs="")
-    claims = claims_of(snapshot, Diagnosis(execute(snapshot, Request()), {}, None), Request())
+    request = Request(representatives=representatives)
+    claims = claims_of(snapshot, Diagnosis(execute(snapshot, request), {}, None), request)
     return next(claim.verdict for claim in claims if claim.kind == "output")
 
 

@@ -37,7 +37,7 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
     """Run both levels over a field and compare all outputs."""
     if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
         return Formulas(frozenset(), "the function has several kernels")
-    draw, sides = draw.in_field(), []
+    levels, draw, sides = levels.of_representatives(), draw.in_field(), []
     for function, make in ((levels.source, levels.source_invocation), (levels.lowered, levels.lowered_invocation)):
         invocation = make(draw, batches=_batches(levels, function), exact=Field())
         try:

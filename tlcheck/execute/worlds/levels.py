@@ -149,6 +149,17 @@ class BothLevels:
         other._together = {}
         return other
 
+    def of_representatives(self) -> BothLevels:
+        """The same levels, with the blocks alone that stand for the others."""
+        find = self.request.representatives
+        if find is None or self.meet:
+            return self
+        kept = find(self.source, self.lowered, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+        other = copy(self)
+        other.worlds = [world for world in self.worlds if world.block in kept]
+        other._together = {}
+        return other
+
     def with_all_before(self) -> BothLevels:
         """The same levels, with all blocks of kernels before the last one."""
         if self.has_all_before:

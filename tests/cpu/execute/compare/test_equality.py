@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,6 +12,9 @@ from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.field import Field
+from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.blocks import Block
+from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Snapshot, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 
@@ -121,6 +124,19 @@ def test_a_fault_of_ours_says_nothing_against_what_agreed(monkeypatch: pytest.Mo
     assert found.is_settled
     assert found.formulas is not None
     assert found.formulas.reason.startswith("tlcheck itself failed: ZeroDivisionError")
+
+
+def test_blocks_that_others_stand_for_do_not_run_over_the_field() -> None:
+    """What is wrong in them alone is for those to tell who say that they do the same."""
+    asked: list[list[Block]] = []
+
+    def first(source: Function, lowered: Function, sizes: Mapping[str, int], blocks: Sequence[Block]) -> list[Block]:
+        asked.append(list(blocks))
+        return [blocks[0]]
+
+    snapshot = kernels()["norm sm_90"]
+    levels = levels_of(snapshot, Request(representatives=first)).of_representatives()
+    assert {world.block for world in levels.worlds} == {asked[0][0]} < set(asked[0])
 
 
 def test_blocks_that_make_up_for_one_another_are_not_equal() -> None:
