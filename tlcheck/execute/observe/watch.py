@@ -72,8 +72,20 @@ class Watch(HappensBefore):
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
         self._shadows: dict[int, CellShadow] = {}
         self._repeats = Repeats()
+        self._reads_late = False
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every schedule of asynchronous copies has the same result: see `Glance.is_settled`.
+
+        All accesses have been looked at, and blocks are watched with some inputs at least.
+        """
+        worlds, watched = self.machine.worlds, self.watched
+        blocks = {world.block for number, world in enumerate(worlds) if watched[number]}
+        sure = self.suspects is None and not self.races and not self.ordering and not self._reads_late
+        return sure and all(world.block in blocks for world in worlds)
 
     # ---- accesses
 
@@ -81,6 +93,7 @@ class Watch(HappensBefore):
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
     ) -> None:
         """Active threads read elements. by: the thread of each element, where that is not its lane."""
+        self._reads_late |= by is not None and isinstance(place.memory, Pages)  # a bulk copy reads when it lands
         if origin.stmt in self.unused:
             return
         access = self._access(place, position, mask, _Event("read", proxy, origin), by)

@@ -64,5 +64,5 @@ class Watching:
 
     @property
     def is_settled(self) -> bool:
-        """Whether glances have seen that every schedule of asynchronous copies has the same result."""
-        return bool(self._made) and all(isinstance(watch, Glance) and watch.is_settled for watch in self._made)
+        """Whether all who watched have seen that every schedule of asynchronous copies has the same result."""
+        return bool(self._made) and all(isinstance(w, (Glance, Watch)) and w.is_settled for w in self._made)

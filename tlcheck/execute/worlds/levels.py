@@ -58,6 +58,7 @@ _MOST_IN_ORDER = 64  # blocks that all run where atomics may order or count them
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
+_TILES = 3  # of a persistent cluster, whose loop over tiles counts once in its statements
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 
 
@@ -269,7 +270,8 @@ class BothLevels:
             return worlds
         if size > 1:
             fewer = [*worlds[:size], *worlds[-size:]]
-            return fewer if len(worlds) > size and self._work(fewer) <= most else worlds[:size]
+            work = self._work(fewer) * (_TILES if endless else 1)
+            return fewer if len(worlds) > size and work <= most else worlds[:size]
         first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
         other = replace(between[0] if between else last, seed=last.seed)
         fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))

@@ -12,6 +12,7 @@ from tests.cpu.mutations.tools import binary, called, integer, rewrite, with_arg
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.levels import BothLevels
@@ -268,3 +269,13 @@ def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
     every = BothLevels(snapshot, Request())
     budget = Budget(work=4 * every._work(every.worlds) - less)
     assert len(BothLevels(snapshot, Request(budget=budget)).worlds) == worlds
+
+
+@pytest.mark.parametrize(("written", "settled"), [("C", True), ("A", False)])
+def test_a_kernel_without_a_race_need_not_run_again_with_early_copies(written: str, settled: bool) -> None:
+    """Unless a copy reads a tensor that the kernel writes: what it gets depends on when it lands."""
+    levels = BothLevels(fixture("two_blocks"), Request(blocks=1))
+    invocation = levels.lowered_invocation(levels.source_run[1])
+    watching = Watching(invocation.kernel, frozenset((written,)))
+    invocation.run(watching)
+    assert watching.is_settled == settled
