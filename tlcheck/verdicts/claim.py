@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tlcheck.reasons import DEVICE, Reason, told
+from tlcheck.reasons import DEVICE, ENUMERATION, OTHER_FORM, UNSAID, VALUE_UNREAD, Reason, told
 from tlcheck.scope.model import ClaimScope
 from tlcheck.witness import Witness
 
@@ -335,20 +335,30 @@ class Claim:
         return tuple(claim.finding.rule for claim in (self, *self.also) if claim.finding is not None)
 
 
+_NOT_FOLLOWED = frozenset((VALUE_UNREAD.code, OTHER_FORM.code, ENUMERATION.code))
+
+
 def with_content(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """Atomics, the proved ones with the execution in which their destination agreed.
 
-    For a destination that is no output, all outputs have to agree; and no access that the execution saw may be wrong.
+    One that no proof could follow agrees, too, where its destination does: its additions were executed. For a
+    destination that is no output, all outputs have to agree; and no access that the execution saw may be wrong.
     """
     outputs = [claim for claim in executed if claim.kind == "output"]
     sound = not any(claim.verdict == REFUTED for claim in executed if claim.kind != "output")
     agreed = {claim.buffer: claim.executed for claim in outputs if sound and claim.is_clean}
     everything = next(iter(agreed.values())) if agreed and len(agreed) == len(outputs) else None
     named = {claim.buffer for claim in outputs}
-    return tuple(
-        replace(a, executed=agreed.get(a.buffer) if a.buffer in named else everything) if a.verdict == PROVED else a
-        for a in atomics
-    )
+    found = []
+    for a in atomics:
+        executed_in = agreed.get(a.buffer) if a.buffer in named else everything
+        if a.verdict == PROVED:
+            found.append(replace(a, executed=executed_in))
+        elif a.code in _NOT_FOLLOWED and executed_in is not None:
+            found.append(replace(a, verdict=AGREED, basis="execution", executed=executed_in).because(UNSAID))
+        else:
+            found.append(a)
+    return tuple(found)
 
 
 # Rules of what the device does otherwise than the TIR says, and so otherwise than its execution: it takes an address of

@@ -66,6 +66,7 @@ def clean_in_words(result: Result) -> str:
     """`same results as the source in 3 of 16 blocks, 2 inputs; no races`: of a result in which all is well."""
     outputs = [claim for claim in result.claims if claim.kind == "output" and claim.executed is not None]
     atomics = [claim for claim in result.claims if claim.kind == "atomic" and claim.verdict == "proved"]
+    agreed = [claim for claim in result.claims if claim.kind == "atomic" and claim.verdict == "agreed"]
     parts = []
     if outputs and outputs[0].executed is not None:
         ran = outputs[0].executed
@@ -80,6 +81,8 @@ def clean_in_words(result: Result) -> str:
         parts.append("no races")
     if atomics:
         parts.append(f"{plural(len(atomics), 'atomic')} proved")
+    if agreed:
+        parts.append(f"{plural(len(agreed), 'atomic')} agreed, not proved")
     if not outputs:
         parts.append("no output was compared")
     parts += [result.reference] if result.reference else []

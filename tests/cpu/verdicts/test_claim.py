@@ -9,6 +9,7 @@ import pytest
 
 from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.case import Expect
+from tlcheck.reasons import OTHER_FORM, UNKNOWN_CALL, VALUE_UNREAD, Reason, ReasonKind
 from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.causes import by_cause
@@ -193,3 +194,20 @@ def test_what_was_not_reached_is_said(unreached: tuple[int, ...], words: str) ->
     executed = replace(RAN, sizes={"n": 128}, unreached=unreached)
     assert executed.words == f"1 of 4 blocks, n = 128, inputs random (seeds 0, 1), as float64{words}"
     assert executed.short == f"1 of 4 blocks, 2 inputs{words}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome", "verdict"),
+    [
+        (OTHER_FORM, "agreed", "agreed"),
+        (VALUE_UNREAD, "proved", "agreed"),
+        (OTHER_FORM, "undecided", "undecided"),
+        (UNKNOWN_CALL, "agreed", "undecided"),
+    ],
+)
+def test_an_atomic_that_no_proof_follows_agrees_with_its_output(
+    reason: ReasonKind, outcome: Verdict, verdict: Verdict
+) -> None:
+    atomic = claim("atomic", "undecided").because(Reason(reason, "another form"))
+    (found,) = with_content((atomic,), (ran("output", outcome),))
+    assert (found.verdict, bool(found.code)) == (verdict, verdict == "undecided")
