@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     against = resolve(args.against, settings.requirements) if args.against else None
     folder = CampaignFolder(args.output, settings.toolchain)
     if args.from_number is not None:
-        folder.state.next = args.from_number
+        folder.begin_at(args.from_number)
     if args.export is not None:
         make_folder(args.export)
     plan = CampaignPlan(toolchain, settings.arch or USUAL, seeds(args.seeds), against, args.export)

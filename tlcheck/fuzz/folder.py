@@ -100,6 +100,10 @@ class CampaignFolder:
         if was != toolchain:
             raise UsageError(f"{self.path} is of TileLang {was}, not {toolchain}: name another folder")
 
+    def begin_at(self, number: int) -> None:
+        """Begin at that kernel; where an earlier run of this folder has come further, go on there."""
+        self.state.next = max(self.state.next, number)
+
     def save(self) -> None:
         """Write how far it is."""
         fields = {**vars(self.state), "found": [asdict(found) for found in self.state.found]}

@@ -120,6 +120,18 @@ def test_a_campaign_goes_on_where_it_ended(run: Callable[..., CampaignFolder]) -
     ]  # fmt: skip
 
 
+def test_the_same_call_again_goes_on_too(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path, "0.1.15")
+    folder.begin_at(1000)
+    folder.state.next += 7
+    folder.save()
+    again = CampaignFolder(tmp_path, "0.1.15")
+    again.begin_at(1000)
+    assert again.state.next == 1007
+    again.begin_at(2000)
+    assert again.state.next == 2000
+
+
 def test_a_finding_says_what_the_other_release_makes_of_it(run: Callable[..., CampaignFolder]) -> None:
     folder = run([judged(claim(verdict="refuted")), judged(claim())], against=TOOLCHAIN)
     assert [found.against for found in folder.state.found] == ["agreed"]

@@ -27,6 +27,7 @@ from tlcheck.execute.compare.specials import are_asked_for, differences
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.compare.writers import Writer
+from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
@@ -458,7 +459,7 @@ class _Judge:
         allocated = [stmt.buffer for stmt in statements(self._levels.source.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
         every = frozenset((*shared, *pointers(self._levels.source.buffers)))
-        if about is not None and not about & every:
+        if about is not None and not set(map(pointers_of(invocation.kernel).owner, about)) & every:
             return []
         watching = Watching(invocation.kernel, every, partial(Author, about=about), every=True)
         invocation.run(watching)

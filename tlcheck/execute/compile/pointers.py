@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 
 from tlcheck.execute.memory.values import Kind, kind_of, lanes_of
 from tlcheck.execute.reasons import NotModelled
@@ -95,6 +95,20 @@ class Pointers:
         """Return how many elements there are from the start of a buffer that is allocated; None for another."""
         allocated = self._allocated.get(buffer.data.uid)
         return None if allocated is None else self.size(allocated) * 8 // kind_of(buffer.dtype).bits
+
+    def owner(self, name: str) -> str:
+        """The name of the allocation in which the buffers of a name lie, which may be views of it; the name itself
+        where there is none, or several.
+        """
+        return self._owners.get(name, name)
+
+    @cached_property
+    def _owners(self) -> Mapping[str, str]:
+        found: dict[str, dict[str, None]] = {}
+        for buffer in (*self._allocated.values(), *self._buffers):
+            allocated = self._allocated.get(self.root(buffer.data.uid), buffer)
+            found.setdefault(buffer.name, {})[allocated.name] = None
+        return {name: next(iter(owners)) for name, owners in found.items() if len(owners) == 1}
 
     @property
     def shared_buffers(self) -> int:

@@ -192,7 +192,7 @@ class Author(HappensBefore):
     ) -> None:
         """names: of the buffers, and of the parameters. about: those whose races are asked for, None for all."""
         super().__init__(machine, worlds, names)
-        self._about = names if about is None else about
+        self._about = names if about is None else frozenset(map(machine.pointers.owner, about))
         self.own: dict[str, Clash] = {}
         self.sides: dict[str, Clash] = {}
         self.blocks: dict[str, Clash] = {}
@@ -240,7 +240,7 @@ class Author(HappensBefore):
 
     def contest(self, race: Race) -> Contest | None:
         """Return what races in the source where the lowered kernel does; None if nothing does."""
-        name = race.parameter or race.buffer
+        name = race.parameter or self._called(race.buffer)
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
                 return self._contest(who, lines[name])
@@ -256,10 +256,14 @@ class Author(HappensBefore):
         return self._is_named(place) or place.root in self._products
 
     def _is_asked_for(self, place: Place) -> bool:
-        return place.name in self._about or self.tensors.get(place.root, "") in self._about
+        return self._called(place.name) in self._about or self.tensors.get(place.root, "") in self._about
 
     def _is_named(self, place: Place) -> bool:
-        return place.name in self._watching or self.tensors.get(place.root, "") in self._watching
+        return self._called(place.name) in self._watching or self.tensors.get(place.root, "") in self._watching
+
+    def _called(self, name: str) -> str:
+        """What races are kept by: of a view, the buffer that it is a view of."""
+        return self.machine.pointers.owner(name)
 
     def async_product(self, place: Place, begins: bool) -> None:
         """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
@@ -422,7 +426,7 @@ class Author(HappensBefore):
             self._last.pop((root, kind), None)
 
     def _name(self, place: Place) -> str:
-        return self.tensors.get(place.root, "") or place.name
+        return self.tensors.get(place.root, "") or self._called(place.name)
 
     def _begin(self, origin: Origin, stores: bool) -> None:
         """Notice whether another statement runs, or the same one again."""

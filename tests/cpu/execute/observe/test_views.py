@@ -1,0 +1,39 @@
+"""A view is the buffer that it is a view of: what iterations of one T.Parallel do to both is the author's race."""
+
+from __future__ import annotations
+
+from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, parallel, variable
+from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.run import execute
+from tlcheck.snapshot.ir import Buffer, Expr, Seq, Store
+
+
+def _executed(together: bool) -> Execution:
+    """64 threads set s, and read it as a view 32 elements on, with no barrier between. together: so has the source."""
+    kernel = Kernel(threads=64)
+    a, b = kernel.tensor("A", "float32", (64,)), kernel.tensor("B", "float32", (64,))
+    tile = kernel.tile("s", "float32", (64,))
+    view = Buffer("v", "float32", (number(1), number(64)), tile.scope, tile.data)
+
+    def statements(i: Expr) -> list[Store]:
+        far = Expr("mod", "int32", (add(i, 32), number(64)))
+        return [Store(view, (number(0), i), load(a, i)), Store(b, (i,), load(tile, far))]
+
+    i, j = variable("i"), variable("j")
+    if together:
+        source = [parallel([64], [i], Seq(tuple(statements(i))))]
+    else:
+        source = [parallel([64], [i], statements(i)[0]), parallel([64], [j], statements(j)[1])]
+    return execute(kernel.snapshot(source, statements(kernel.tx)))
+
+
+def test_a_race_through_a_view_is_the_authors() -> None:
+    found = _executed(together=True)
+    assert not found.races
+    assert {contest.who for _, contest in found.contested} == {"iterations or threads"}
+
+
+def test_what_two_statements_do_through_a_view_is_in_order() -> None:
+    found = _executed(together=False)
+    assert [race.missing for race in found.races] == ["a barrier"]
+    assert not found.contested
