@@ -14,6 +14,7 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import merged
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.request import Request
+from tlcheck.execute.schedule.clusters import members
 from tlcheck.execute.schedule.launches import kernels
 from tlcheck.execute.worlds.batches import statements_of
 from tlcheck.execute.worlds.blocks import Block
@@ -25,7 +26,8 @@ _ALONE = Reason(reasons.APART, "its blocks could not run together")
 
 
 def requests(levels: BothLevels) -> list[Request]:
-    """A request for each block, or for each seed of a single one; none where that is one world, or all blocks meet.
+    """A request for each cluster, or for each seed of a single one; none where that is one world of each of its blocks,
+    or all blocks meet.
 
     Blocks that do little come first: what is wrong there is soon seen, and easier to follow.
     """
@@ -34,13 +36,14 @@ def requests(levels: BothLevels) -> list[Request]:
     own = replace(levels.request, course=levels.course)
     seeds_of: dict[Block, list[int]] = {}
     for world in levels.worlds:
-        seeds_of.setdefault(world.block, []).append(world.seed)
+        seeds_of.setdefault(members(world.block, levels.cluster)[0], []).append(world.seed)
     if len(seeds_of) == 1:
-        ((block, seeds),) = seeds_of.items()
+        ((block, every),) = seeds_of.items()
+        seeds = tuple(dict.fromkeys(every))
         return [replace(own, blocks=(block,), seeds=(seed,)) for seed in seeds] if len(seeds) > 1 else []
     kernel = kernels(levels.lowered)[-1]
     few = sorted(seeds_of, key=lambda block: statements_of(kernel, levels.sizes, block))
-    return [replace(own, blocks=(block,), seeds=tuple(seeds_of[block])) for block in few]
+    return [replace(own, blocks=(block,), seeds=tuple(dict.fromkeys(seeds_of[block]))) for block in few]
 
 
 def joined(levels: BothLevels, parts: Sequence[Execution], are_ordered: bool) -> Execution:

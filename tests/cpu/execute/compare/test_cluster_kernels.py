@@ -271,6 +271,12 @@ def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
     assert len(BothLevels(snapshot, Request(budget=budget)).worlds) == worlds
 
 
+def test_a_cluster_whose_threads_wait_for_each_other_is_tried_by_itself_once() -> None:
+    """Its blocks cannot run apart."""
+    found = changed("two_blocks", "mbarrier_expect_tx", 0, gone)
+    assert {outcome.reason.code for outcome in found.outputs} == {"U003"}
+
+
 @pytest.mark.parametrize(("written", "settled"), [("C", True), ("A", False)])
 def test_a_kernel_without_a_race_need_not_run_again_with_early_copies(written: str, settled: bool) -> None:
     """Unless a copy reads a tensor that the kernel writes: what it gets depends on when it lands."""
