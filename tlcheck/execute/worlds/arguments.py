@@ -21,9 +21,11 @@ from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.ir import Buffer, Function
+from tlcheck.snapshot.ir import Buffer, Function, While
+from tlcheck.snapshot.walk import statements
 
 _DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
+_NARROW = ("int8", "int4")  # all of their numbers are drawn in any case
 _UNIT = Draw(8, gaps=False, unit=True)  # tried last, of a kernel that reads floats
 
 
@@ -62,19 +64,24 @@ class Arguments:
         self._scales = scale_words(self._function)
 
     def _limited(self, draws: Sequence[Draw]) -> Sequence[Draw]:
-        """The draws within the limits of each tensor; first two of them with places from everywhere, and -1 where the
-        kernel asks for it.
+        """The draws within the limits of each tensor; first two of them with places from everywhere, -1 where the
+        kernel asks for it, and negative numbers where they lead nowhere; then two without these numbers.
         """
         found = limits(self._function, self.sizes)
         ranges = tuple([(name, max(1, known.below)) for name, known in found.items() if known.below is not None])
         least = tuple([(name, known.least) for name, known in found.items() if known.least])
         usual = [replace(draw, ranges=ranges, least=least) for draw in draws]
-        signed = {str(b.data.value) for b in self._function.buffers if b.dtype.startswith("int")}
+        signed = {str(b.data.value): b.dtype for b in self._function.buffers if b.dtype.startswith("int")}
         places = tuple([name for name, known in found.items() if known.below is not None and not known.counts])
         none = tuple([name for name, known in found.items() if known.none and name in signed])
         chained = tuple([name for name, known in found.items() if known.chained and name in signed])
         first = [replace(draw, places=places, none=none, chained=chained) for draw in usual[:2]]
-        return (*(first if places or none or chained else ()), *usual)
+        outputs = {str(b.data.value) for b in roles(self._function).outputs}
+        known = {*found, *outputs, *offsets(self._function), *lengths(self._function)}
+        numbers = tuple([name for name, dtype in signed.items() if name not in known and dtype not in _NARROW])
+        endless = any(isinstance(stmt, While) for stmt in statements(self._function.body))
+        below = [replace(draw, signed=numbers) for draw in first if numbers and not endless]
+        return (*below, *(first if places or none or chained else ()), *usual)
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""

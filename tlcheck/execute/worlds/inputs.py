@@ -43,7 +43,8 @@ class Draw:
     loop whose length is read from memory has no step in the first block, or in all.
     ranges: what the integers of a tensor are below in any case, since they are indices; least: the smallest, if not 0.
     places: tensors whose elements are drawn from all of their range, but for seed 0. none: of some elements it is -1.
-    chained: elements are the places of others, further to the front, or -1.
+    chained: elements are the places of others, further to the front, or -1. signed: half of them are negative, but for
+    seed 0.
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
@@ -58,6 +59,7 @@ class Draw:
     places: tuple[str, ...] = ()
     none: tuple[str, ...] = ()
     chained: tuple[str, ...] = ()
+    signed: tuple[str, ...] = ()
     sparse: bool = False
     unit: bool = False
     distinct: tuple[str, ...] = ()
@@ -404,6 +406,8 @@ def _drawn(kind: Kind, seed: int, key: int, numbers: Array, draw: Draw, name: st
 
 def _range(kind: Kind, seed: int, draw: Draw, name: str) -> tuple[int, int]:
     """The integers that are drawn: of 8 bits all, which may be several packed numbers, but for seed 0."""
+    if seed and name in draw.signed:
+        return -draw.limit(name, seed), draw.limit(name, seed)
     if kind.bits > 8 or name in dict(draw.ranges):
         return draw.floor(name), draw.limit(name, seed)
     if seed and draw.limit(name, seed) >= Draw().below:

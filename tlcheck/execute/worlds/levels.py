@@ -369,6 +369,8 @@ class BothLevels:
             invocation = self.source_invocation(draw)
             try:
                 self.run(invocation, partial(self.source_invocation, draw))
+                if draw.signed and invocation.strayed:
+                    continue  # where negative numbers lead, nothing is written
                 self._before = {(name, draw.limit(name)): left for name, left in invocation.left.items()}
                 return invocation, draw
             except Illegal as illegal:

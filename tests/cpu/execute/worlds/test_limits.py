@@ -7,6 +7,7 @@ import pytest
 
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.limits import Limits, limits
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, While
 
@@ -110,3 +111,20 @@ def test_numbers_are_drawn_within_the_limits() -> None:
     assert first is not None
     assert first[0] == 2
     assert inputs.Draw(4, ranges=(("P", 1000),)).limit("P") == 4
+
+
+def test_numbers_that_lead_nowhere_may_be_negative() -> None:
+    """Half of A's are, which is stored; none of those of L, which is a length."""
+    a, c = (Buffer(n, "int32", (_int(64),), "global", _var(n, u, "handle")) for n, u in (("A", 8), ("C", 9)))
+    steps = For(K, _int(0), Expr("load", "int32", (_int(0),), buffer=L), "serial", _row(K))
+    sign = Store(c, (_int(0),), _of("floordiv", Expr("load", "int32", (_int(1),), buffer=a), _int(2)))
+    kernel = Function("main", (L.data, a.data, B.data, c.data), (L, a, B, c), (), Seq((steps, sign)))
+    draws = Arguments(kernel, {}, frozenset(), inputs.USUAL).draws
+    assert [draw.signed for draw in draws[:3]] == [("A",), ("A",), ()]
+    made = inputs.contents("A", NUMBER, draws[0])
+    numbers = [made(seed, np.arange(64)) for seed in (0, 1)]
+    assert all(n is not None for n in numbers)
+    assert [int(n.min()) for n in numbers if n is not None] == [0, -8]
+    while_ = While(_of("lt", Y, _int(1)), sign)
+    kernel = Function("main", (L.data, a.data, c.data), (L, a, c), (), while_)
+    assert not any(draw.signed for draw in Arguments(kernel, {}, frozenset(), inputs.USUAL).draws)
