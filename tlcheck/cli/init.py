@@ -151,11 +151,13 @@ def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -
     left = [lowered for lowered, case in written if lowered.is_interrupted and not case]
     if left:
         print(f"{len(left)} files were not run to their end: `tlcheck init SCRIPT ...` takes those that you name")
-    for lowered, case in written:
-        if lowered in left:
-            continue
-        what = case or (lowered.failure.message if lowered.failure else "compiles no kernel")
-        print(f"{lowered.run.case}  {what}")
+    told = [
+        f"{lowered.run.case}  {case or (lowered.failure.message if lowered.failure else 'compiles no kernel')}"
+        for lowered, case in written
+        if lowered not in left
+    ]
+    for line in dict.fromkeys(told):  # one for all archs
+        print(line)
     for remark in session.remarks:
         print(f"note: {remark}")
     if not any("::" in case for _, case in written):

@@ -56,11 +56,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.toolchain
 def test_what_it_writes_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init"]) == 0
-    assert (
-        "ok  cases/test_scatter_cases.py::scatter_case  sm_90  same results as the source in "
-        in capsys.readouterr().out
-    )
+    assert main(["init", "--arch", "sm_90,gfx942"]) == 0
+    said = capsys.readouterr().out
+    assert "ok  cases/test_scatter_cases.py::scatter_case  sm_90 gfx942  same results as the source in " in said
+    assert said.count("tests/test_scatter.py::scatter") == 1, "one line for both archs"
     config = read_config(project)
     assert (config.paths, config.toolchain, config.pythonpath) == ((project / "cases",), PINNED, (project,))
     assert (project / "pyproject.toml").read_text().startswith('[project]\nname = "mylib"\nversion = "1"\n')
