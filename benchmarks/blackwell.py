@@ -132,7 +132,7 @@ def _child(path: Path, told: multiprocessing.connection.Connection) -> None:
     begun = time.process_time()
     snapshot = codec.loads(path.read_text(encoding="utf-8"))
     found = verdicts_of(snapshot, with_inputs_of(Request(), snapshot))
-    claims = [one for claim in found.claims for one in (claim, *claim.also)]
+    claims = [one for claim in found.claims for one in (claim, *claim.also) if one.counts_as != "warning"]
     rules = sorted({claim.finding.rule for claim in claims if claim.verdict == "refuted" and claim.finding})
     codes = sorted({claim.code for claim in found.claims if claim.verdict == "undecided"})
     words = {
