@@ -6,12 +6,13 @@ What follows such a branch in its sequence belongs to both sides; they meet at t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Step
+from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.signatures.calls import name_of_call
@@ -37,33 +38,62 @@ def waits(stmt: Stmt, partial: bool, warp: int) -> bool:
 
 def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:
     """A branch in which threads may wait, and what follows it."""
-    while isinstance(stmt, Attr):
-        stmt = stmt.body
-    assert isinstance(stmt, If)
-    branch = stmt
     last = not program.followed
     with program.following(bool(rest)):
-        condition = program.condition(branch.condition)
-        then = program.side(branch.then, condition)
-        other = Step(lambda frame: None) if branch.orelse is None else program.side(branch.orelse, condition)
-    after = program.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
-    agents = agents_of(program.state)
+        compiled = _Sides.of(stmt, program)
+    return compiled.then(program.step(Seq(tuple(rest))) if rest else Step(lambda frame: None), last, program)
 
-    def run(frame: Frame) -> None:
-        program.state.at = branch
-        holds = np.broadcast_to(np.asarray(condition.run(frame)), (frame.worlds, frame.lanes)).astype(bool)
-        sides = [(frame.among(mask), side) for mask, side in ((holds, then), (~holds, other))]
-        sides = [(active, side) for active, side in sides if active is None or active.any()]
-        if len(sides) == 1:
-            sides[0][1].run(frame)
-            if not frame.idle():
-                after.run(frame)
-            return
-        frames = [_copy(frame, active) for active, _ in sides]
-        agents.fork([(f, _both(side, after)) for f, (_, side) in zip(frames, sides, strict=True)], last)
-        _join(frame, frames)
 
-    return Step(run, then.leaves or other.leaves or after.leaves)
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """A branch and its compiled sides. otherwise: the branch that its other side is, as in `elif`; None where it is
+    none: each of its sides goes on by itself, too.
+    """
+
+    branch: If
+    condition: Code
+    then_side: Step
+    other: Step
+    otherwise: _Sides | None
+
+    @classmethod
+    def of(cls, stmt: Stmt, program: KernelProgram) -> _Sides:
+        """Compile the sides, without what follows."""
+        while isinstance(stmt, Attr):
+            stmt = stmt.body
+        assert isinstance(stmt, If)
+        condition, orelse, otherwise = program.condition(stmt.condition), stmt.orelse, None
+        then, other = program.side(stmt.then, condition), Step(lambda frame: None)
+        if (
+            orelse is not None
+            and not program.options.source
+            and waits(orelse, program.options.partial, program.options.target.warp)
+        ):
+            otherwise = cls.of(orelse, program)
+        elif orelse is not None:
+            other = program.side(orelse, condition)
+        return cls(stmt, condition, then, other, otherwise)
+
+    def then(self, after: Step, last: bool, program: KernelProgram) -> Step:
+        """The branch with what follows it, on each of its sides."""
+        agents, condition, branch = agents_of(program.state), self.condition, self.branch
+        inner = None if self.otherwise is None else self.otherwise.then(after, last, program)
+        sides = (_both(self.then_side, after), _both(self.other, after) if inner is None else inner.run)
+
+        def run(frame: Frame) -> None:
+            program.state.at = branch
+            holds = np.broadcast_to(np.asarray(condition.run(frame)), (frame.worlds, frame.lanes)).astype(bool)
+            taken = [(frame.among(mask), side) for mask, side in zip((holds, ~holds), sides, strict=True)]
+            taken = [(active, side) for active, side in taken if active is None or active.any()]
+            if len(taken) == 1:
+                taken[0][1](frame)
+                return
+            frames = [_copy(frame, active) for active, _ in taken]
+            agents.fork([(f, side) for f, (_, side) in zip(frames, taken, strict=True)], last)
+            _join(frame, frames)
+
+        leaves = self.then_side.leaves or self.other.leaves or after.leaves
+        return Step(run, leaves or (inner is not None and inner.leaves))
 
 
 def _both(side: Step, after: Step) -> Callable[[Frame], None]:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cpu.mutations.tools import binary, called, integer, rewrite, with_argument, with_statement
 from tests.fixtures.index import FOLDER
+from tlcheck.execute.compare import apart
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.watching import Watching
@@ -271,10 +272,19 @@ def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
     assert len(BothLevels(snapshot, Request(budget=budget)).worlds) == worlds
 
 
-def test_a_cluster_whose_threads_wait_for_each_other_is_tried_by_itself_once() -> None:
-    """Its blocks cannot run apart."""
-    found = changed("two_blocks", "mbarrier_expect_tx", 0, gone)
-    assert {outcome.reason.code for outcome in found.outputs} == {"U003"}
+def test_blocks_of_a_cluster_do_not_run_apart() -> None:
+    """Each cluster by itself, then each of its inputs, then nothing is left to be tried."""
+    levels = BothLevels(fixture("taken"), Request())
+    assert [request.blocks for request in apart.requests(levels)] == [((0, 0, 0),), ((14, 0, 0),)]
+    (first, second) = apart.requests(BothLevels(fixture("two_blocks"), Request()))
+    assert (first.seeds, second.seeds) == ((0,), (1,))
+    assert not apart.requests(BothLevels(fixture("two_blocks"), first))
+
+
+@pytest.mark.parametrize("name", ["mbarrier_expect_tx", "tcgen05_mma_arrive"])
+def test_arms_of_a_chain_of_branches_do_not_wait_for_each_other(name: str) -> None:
+    """Threads that neither arm of `elif` concerns go on to the wait behind the chain: nobody is left to end it."""
+    assert str(changed("two_blocks", name, 0, gone).illegal).startswith("deadlock: waits at ")
 
 
 @pytest.mark.parametrize(("written", "settled"), [("C", True), ("A", False)])
