@@ -177,14 +177,14 @@ class Field:
         )
 
     def _split(self, values: Array) -> tuple[Array, Array]:
-        """What all worlds have as what each half of them has."""
+        """Split values of all worlds into those of each half."""
         *axes, worlds, lanes = values.shape
         parts = values.reshape(*axes, self.times, 2, worlds // (2 * self.times), lanes)
         first, second = (parts[..., half, :, :].reshape(*axes, worlds // 2, lanes) for half in (0, 1))
         return first, second
 
     def _joined(self, halves: Sequence[Array]) -> Array:
-        """What each half of the worlds has as what all have."""
+        """Join the values of each half of the worlds."""
         *axes, worlds, lanes = halves[0].shape
         parts = [half.reshape(*axes, self.times, 1, worlds // self.times, lanes) for half in halves]
         return np.concatenate(parts, axis=-3).reshape(*axes, 2 * worlds, lanes)

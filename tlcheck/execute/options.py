@@ -67,7 +67,7 @@ class Options:
         return self.exact if isinstance(self.exact, Field) else None
 
     def among(self, worlds: int, times: int = 1) -> Options:
-        """These options for so many worlds, each of them there `times` times."""
+        """Return the options for so many worlds, each of them there `times` times."""
         return self if self.field is None else replace(self, exact=self.field.among(worlds, times))
 
     @property

@@ -1,4 +1,4 @@
-"""How the generated CUDA packs equal or chosen lanes into wider integers, where that loses some of them.
+"""Tell how the generated CUDA packs equal or chosen lanes into wider integers, where that loses some of them.
 
 Bytes: up to 0.1.11 `make_int` of the device library extends the sign of each of four int8 over those above it.
 Words: from 0.1.10 to 0.1.12 eight int32 are printed as four `(long long)(int)(low) | (long long)(int)(high) << 32`, in
@@ -22,7 +22,7 @@ _OF_256 = {8: 32, 32: 8}  # bits of a number: how many are 256 bits
 
 
 class Packing(Enum):
-    """What becomes of lanes; the value says it in words."""
+    """The ways in which lanes are lost; the value says it in words."""
 
     BYTES = "make_int of four int8 extends the sign of each over those above it"
     WORDS = "eight int32 are printed in pairs, and the sign of the lower one covers the other"

@@ -31,7 +31,7 @@ def retimed(c: Comparison) -> str:
 
 
 def _history(stage: Stage, site: Site) -> History:
-    """For each read of memory that is written between some read of it and the site: the memory, and whether it is
+    """Return each read of memory that is written between some read of it and the site: the memory, and whether it is
     written after this read.
     """
     early = [(load, _is_changed(stage, site, load, at, guard)) for load, at, guard in _early(stage, site)]

@@ -73,7 +73,7 @@ def _size(hunks: Sequence[Sequence[str]]) -> int:
 
 
 def _fitting(hunks: Sequence[Sequence[str]], room: int) -> list[Sequence[str]]:
-    """As many of the hunks as fit."""
+    """Return as many of the hunks as fit."""
     found: list[Sequence[str]] = []
     for hunk in hunks:
         if _size([*found, hunk]) <= room:
@@ -152,7 +152,7 @@ def _without_indices(line: str, counters: frozenset[str]) -> str:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """What stands in parentheses or brackets, with them."""
+    """Yield the parts in parentheses or brackets, with them."""
     opened: list[int] = []
     for place, character in enumerate(line):
         if character in "([":

@@ -262,7 +262,7 @@ class Author(HappensBefore):
         return self._called(place.name) in self._watching or self.tensors.get(place.root, "") in self._watching
 
     def _called(self, name: str) -> str:
-        """What races are kept by: of a view, the buffer that it is a view of."""
+        """Return the name under which races are kept: of a view, the buffer that it is a view of."""
         return self.machine.pointers.owner(name)
 
     def async_product(self, place: Place, begins: bool) -> None:

@@ -323,7 +323,7 @@ def _distinct(key: int, numbers: Array, draw: Draw, name: str) -> Array:
 
 
 def _with_none(key: int, numbers: Array, found: Array, asked: bool, kind: Kind) -> Array:
-    """Of eight elements one is -1, where the kernel asks for that."""
+    """Make one of eight elements -1, where the kernel asks for that."""
     if not asked:
         return found.astype(kind.array)
     return np.where(_below(_words(key ^ 3, numbers), 8) == 0, np.asarray(-1).astype(kind.array), found)

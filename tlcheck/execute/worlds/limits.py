@@ -1,5 +1,7 @@
-"""What the integers of a tensor may be, as a kernel uses them: places and pages in range, lengths that lead loops no
-further than their axes, what T.assume promises of them, and -1 for none where the kernel asks for it.
+"""Find what the integers of a tensor may be, as a kernel uses them.
+
+Places and pages are in range, and lengths lead loops no further than their axes. T.assume promises more. -1 stands for
+none where the kernel asks for it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _NONE = {("ge", 0), ("gt", -1), ("lt", 0), ("le", -1), ("eq", -1), ("ne", -1)}  
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ElementLimits:
     """The limits of one tensor's elements. least: the smallest; below: the largest is below it, None if nothing says.
 
     counts: an element says how many steps a loop has. none: the kernel asks whether an element is -1. chained: an
@@ -37,7 +39,7 @@ class Limits:
     none: bool = False
     chained: bool = False
 
-    def under(self, below: int) -> Limits:
+    def under(self, below: int) -> ElementLimits:
         """The limits, with elements below a number."""
         return replace(self, below=below if self.below is None else min(self.below, below))
 
@@ -55,14 +57,14 @@ class _Uses:
     held: dict[int, list[Expr]] = field(default_factory=dict)
 
 
-def limits(function: Function, sizes: Mapping[str, int]) -> Mapping[str, Limits]:
+def limits(function: Function, sizes: Mapping[str, int]) -> Mapping[str, ElementLimits]:
     """The limits of each tensor of integers whose elements decide where a kernel accesses or how often a loop runs."""
-    uses, found = _uses(function), dict[str, Limits]()
+    uses, found = _uses(function), dict[str, ElementLimits]()
     tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
 
-    def note(uid: int, change: Callable[[Limits], Limits]) -> None:
+    def note(uid: int, change: Callable[[ElementLimits], ElementLimits]) -> None:
         name = tensors[uid]
-        found[name] = change(found.get(name, Limits()))
+        found[name] = change(found.get(name, ElementLimits()))
 
     for uid, below, counts in _bounds(uses, tensors, sizes):
         note(uid, lambda known: replace(known.under(below), counts=known.counts or counts))  # noqa: B023
@@ -252,7 +254,7 @@ def _promised(uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int])
                     yield element.buffer.data.uid, op, int(evaluated(number, sizes))
 
 
-def _kept(known: Limits, op: str, number: int) -> Limits:
+def _kept(known: ElementLimits, op: str, number: int) -> ElementLimits:
     """The limits that keep a promise as well."""
     if op in ("gt", "ge", "eq"):
         known = replace(known, least=max(known.least, number + (op == "gt")))

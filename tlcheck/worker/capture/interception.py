@@ -24,7 +24,7 @@ _PASS_CONFIGS: str = getattr(tilelang.autotuner.tuner, "_PASS_CONFIGS_KEY", "")
 
 
 def install(recording: Recording, empty: Callable[..., Any], tape: Tape, max_configs: int) -> None:
-    """From now on kernels go to `recording`. empty: makes an output. tape: is told of calls. max_configs: of an
+    """Send kernels to `recording` from now on. empty: makes an output. tape: is told of calls. max_configs: of an
     autotuned kernel.
     """
     _patch_kernels(recording, empty, tape)

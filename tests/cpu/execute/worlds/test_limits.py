@@ -8,7 +8,7 @@ import pytest
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.arguments import Arguments
-from tlcheck.execute.worlds.limits import Limits, limits
+from tlcheck.execute.worlds.limits import ElementLimits, limits
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, While
 
 NUMBER = kind_of("int32")
@@ -35,7 +35,7 @@ PAGE = Expr("load", "int32", (Y,), buffer=P)
 ONE = Expr("float", "float32", (), 1.0)
 
 
-def _found(*body: Stmt, name: str = "P") -> Limits | None:
+def _found(*body: Stmt, name: str = "P") -> ElementLimits | None:
     kernel = Function("main", (P.data, L.data, B.data), (P, L, B), (), Seq(body))
     return limits(kernel, {"n": 7}).get(name)
 
@@ -62,8 +62,10 @@ def test_a_place_stays_in_its_axis(index: Expr, below: int | None) -> None:
 
 
 def test_a_place_in_a_variable_is_one() -> None:
-    assert _found(Bind(K, PAGE), _row(K)) == Limits(below=100)
-    assert _found(Store(J, (_int(0),), PAGE), _row(Expr("load", "int32", (_int(0),), buffer=J))) == Limits(below=100)
+    assert _found(Bind(K, PAGE), _row(K)) == ElementLimits(below=100)
+    assert _found(Store(J, (_int(0),), PAGE), _row(Expr("load", "int32", (_int(0),), buffer=J))) == ElementLimits(
+        below=100
+    )
 
 
 @pytest.mark.parametrize(("tile", "index", "below"), [(1, K, 101), (32, K, 3201), (32, _of("mul", K, _int(32)), 101)])
@@ -71,27 +73,29 @@ def test_a_length_leads_its_loop_no_further_than_the_axis(tile: int, index: Expr
     """In pages or tiles as well: a table of 100 pages of 32 rows, or 100 rows of which tiles of 32 are taken."""
     length = Expr("load", "int32", (Y,), buffer=L)
     steps = _of("floordiv", _of("add", length, _int(tile - 1)), _int(tile)) if tile > 1 else length
-    assert _found(For(K, _int(0), steps, "serial", _row(index)), name="L") == Limits(below=below, counts=True)
+    assert _found(For(K, _int(0), steps, "serial", _row(index)), name="L") == ElementLimits(below=below, counts=True)
 
 
 def test_what_is_promised_is_kept() -> None:
     promises = [_of("ge", PAGE, _int(2)), _of("lt", PAGE, N)]
     stmts = [Evaluate(Expr("call", "bool", (e,), "assume")) for e in promises]
-    assert _found(*stmts) == Limits(least=2, below=7)
-    assert _found(Evaluate(Expr("call", "bool", (Expr("and", "bool", tuple(promises)),), "assume"))) == Limits(2, 7)
+    assert _found(*stmts) == ElementLimits(least=2, below=7)
+    assert _found(Evaluate(Expr("call", "bool", (Expr("and", "bool", tuple(promises)),), "assume"))) == ElementLimits(
+        2, 7
+    )
 
 
 def test_a_kernel_asks_for_none() -> None:
     asked = If(_of("ne", PAGE, _int(-1)), _row(PAGE))
-    assert _found(asked) == Limits(below=100, none=True)
-    assert _found(If(_of("ne", PAGE, _int(1)), _row(PAGE))) == Limits(below=100)
+    assert _found(asked) == ElementLimits(below=100, none=True)
+    assert _found(If(_of("ne", PAGE, _int(1)), _row(PAGE))) == ElementLimits(below=100)
 
 
 def test_a_chain_leads_to_the_front() -> None:
     here = Expr("load", "int32", (_int(0),), buffer=J)
     step = Store(J, (_int(0),), Expr("load", "int32", (here,), buffer=P))
     found = _found(Store(J, (_int(0),), Y), While(_of("ge", here, _int(0)), Seq((_row(here), step))))
-    assert found == Limits(below=5, none=True, chained=True)
+    assert found == ElementLimits(below=5, none=True, chained=True)
     draw = inputs.Draw(ranges=(("P", 5),), chained=("P",), none=("P",))
     made = inputs.contents("P", NUMBER, draw)(1, np.arange(5))
     assert made is not None
