@@ -40,12 +40,12 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:
     """A branch in which threads may wait, and what follows it."""
     last = not program.followed
     with program.following(bool(rest)):
-        compiled = _Sides.of(stmt, program)
+        compiled = _BranchSides.of(stmt, program)
     return compiled.then(program.step(Seq(tuple(rest))) if rest else Step(lambda frame: None), last, program)
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
+class _BranchSides:
     """A branch and its compiled sides. otherwise: the branch that its other side is, as in `elif`; None where it is
     none: each of its sides goes on by itself, too.
     """
@@ -54,10 +54,10 @@ class _Sides:
     condition: Code
     then_side: Step
     other: Step
-    otherwise: _Sides | None
+    otherwise: _BranchSides | None
 
     @classmethod
-    def of(cls, stmt: Stmt, program: KernelProgram) -> _Sides:
+    def of(cls, stmt: Stmt, program: KernelProgram) -> _BranchSides:
         """Compile the sides, without what follows."""
         while isinstance(stmt, Attr):
             stmt = stmt.body
