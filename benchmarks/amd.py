@@ -1,7 +1,8 @@
 """How TileLang's own kernels fare on AMD: results/amd/census.csv.
 
 python -m benchmarks.amd lower CHECKOUT FOLDER    run each script for both archs, and save what it compiles
-python -m benchmarks.amd judge FOLDER             check each snapshot in a process of its own; -o FILE for the table
+python -m benchmarks.amd judge FOLDER             check each snapshot in a process of its own
+python -m benchmarks.amd table FOLDER [-o FILE]   write the table of the reports that are there
 
 Lowering needs a toolchain with einops; judging needs none, so that it may be done elsewhere. Neither does again what is
 done. In copies of the scripts two spellings that 0.1.15 refuses are replaced.
@@ -118,28 +119,15 @@ def kernels(home: Path) -> Iterator[Path]:
         seen.add(digest)
 
 
-def judged(file: Path, home: Path) -> Row:
+def judged(file: Path, home: Path) -> None:
     """Check a snapshot, unless its report is there."""
     report = file.with_suffix(".report")
     begin = time.monotonic()
     if not report.exists():
-        command = [
-            sys.executable,
-            "-m",
-            "tlcheck",
-            "check",
-            str(file),
-            "-j",
-            "1",
-            "--no-why",
-            "--timeout",
-            str(JUDGING),
-        ]
-        _run([*command, "--format", "json", "-o", str(report)], home, file.with_suffix(".log"), JUDGING)
-        (report if report.exists() else file).with_suffix(".seconds").write_text(f"{time.monotonic() - begin:.0f}")
-    runs = json.loads(report.read_text(encoding="utf-8"))["runs"] if report.exists() else []
-    seconds = report.with_suffix(".seconds")
-    return row_of(file.relative_to(home / SAVED), runs, seconds.read_text() if seconds.exists() else "")
+        command = [sys.executable, "-m", "tlcheck", "check", str(file), "-j", "1", "--no-why"]
+        command += ["--timeout", str(JUDGING), "--format", "json", "-o", str(report)]
+        _run(command, home, file.with_suffix(".log"), JUDGING)
+        report.with_suffix(".seconds").write_text(f"{time.monotonic() - begin:.0f}")
 
 
 def row_of(file: Path, runs: Sequence[dict[str, Any]], seconds: str) -> Row:
@@ -158,13 +146,21 @@ def arch_of(name: str) -> str:
     return next((arch for arch in ARCHS if f"-{arch}-" in name), "")
 
 
-def judge(home: Path, jobs: int, table: Path) -> None:
-    """Judge all snapshots, write the table, and print how many of each arch came to what."""
+def judge(home: Path, jobs: int) -> None:
+    """Judge all snapshots."""
     with ThreadPoolExecutor(jobs) as pool:
-        rows = sorted(pool.map(lambda file: judged(file, home), kernels(home)))
-    table.parent.mkdir(parents=True, exist_ok=True)
+        list(pool.map(lambda file: judged(file, home), kernels(home)))
+
+
+def tabulate(home: Path, table: Path) -> None:
+    """Write a row for each kernel that was judged, and print how many of each arch came to what."""
+    rows = []
+    for seconds in sorted((home / SAVED).rglob("*.seconds")):
+        report = seconds.with_suffix(".report")
+        runs = json.loads(report.read_text(encoding="utf-8"))["runs"] if report.exists() else []
+        rows.append(row_of(report.relative_to(home / SAVED), runs, seconds.read_text()))
     with table.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
+        csv.writer(file, lineterminator="\n").writerows([Row._fields, *sorted(rows)])
     for line in summary(rows):
         print(line)
 
@@ -187,16 +183,20 @@ def main(arguments: list[str] | None = None) -> None:
     lowering = commands.add_parser("lower")
     lowering.add_argument("checkout", type=Path)
     lowering.add_argument("--toolchain", default="pinned")
-    judging = commands.add_parser("judge")
-    judging.add_argument("-o", type=Path, default=FILE, dest="table")
-    for command in (lowering, judging):
+    judging, table = commands.add_parser("judge"), commands.add_parser("table")
+    table.add_argument("-o", type=Path, default=FILE, dest="table")
+    for command in (lowering, judging, table):
         command.add_argument("folder", type=Path)
+    for command in (lowering, judging):
         command.add_argument("-j", type=int, default=os.cpu_count() or 1, dest="jobs")
     args = parser.parse_args(arguments)
+    home = args.folder.resolve()
     if args.command == "lower":
-        lower(args.checkout.resolve(), args.folder.resolve(), args.toolchain, args.jobs)
+        lower(args.checkout.resolve(), home, args.toolchain, args.jobs)
+    elif args.command == "judge":
+        judge(home, args.jobs)
     else:
-        judge(args.folder.resolve(), args.jobs, args.table)
+        tabulate(home, args.table)
 
 
 if __name__ == "__main__":

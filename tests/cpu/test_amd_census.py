@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from benchmarks import amd
 
@@ -38,3 +41,18 @@ def test_only_spellings_that_the_release_refuses_are_replaced() -> None:
     assert amd.adapted(plain) == plain
     assert amd.adapted(plain + "k_pack = 2").startswith("import tilelang.rocm.language as T\n")
     assert amd.adapted('target="hip -mcpu=gfx950"') == 'target={"kind": "hip", "mcpu": "gfx950"}'
+
+
+def test_a_table_of_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the snapshots, which may lie elsewhere; a kernel that was cut off has no report."""
+    folder = tmp_path / amd.SAVED / "examples" / "norm" / "rms_norm"
+    folder.mkdir(parents=True)
+    run = {"target": "gfx950", "case": "rms_norm.py::f", "claims": [{"verdict": "agreed", "code": "", "finding": None}]}
+    for name in ("f-gfx950-0.1.15.snapshot", "g-gfx950-0.1.15.snapshot"):
+        (folder / f"{name}.seconds").write_text("7")
+    (folder / "f-gfx950-0.1.15.snapshot.report").write_text(json.dumps({"runs": [run]}))
+    amd.main(["table", str(tmp_path), "-o", str(tmp_path / "census.csv")])
+    rows = (tmp_path / "census.csv").read_text().splitlines()[1:]
+    assert rows[0] == "gfx950,examples/norm/rms_norm.py,f,agreed,yes,,,7"
+    assert rows[1] == "gfx950,examples/norm/rms_norm.py,g-gfx950-0.1.15.snapshot.report,not judged,no,,,7"
+    assert capsys.readouterr().out == "gfx950: 1 of 2 executed to the end (50.0%): 1 agreed, 1 not judged\n"
