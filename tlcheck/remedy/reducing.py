@@ -16,6 +16,7 @@ from tlcheck.gate.verdict_outcomes import all_claims, wrong_claim, wrong_claims
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
+from tlcheck.remedy.python_edits import nodes
 from tlcheck.remedy.reduction import KernelReduction, bound, lines_of
 from tlcheck.remedy.reduction_trials import Benches, Trials, WantedFinding
 from tlcheck.snapshot.ir import Snapshot
@@ -205,14 +206,16 @@ def source_of(lowered: Lowered) -> KernelSource:
 
 
 def _builder(tree: ast.Module, name: str) -> str:
-    """The function of a case, `name = Case(function, ...)`; the name itself for a kernel."""
+    """The function of a case, `name = Case(function, ...)`; of a kernel that a script compiles, the one that holds it."""
     for stmt in tree.body:
         match stmt:
             case ast.Assign([ast.Name(bound_name)], ast.Call(_, args, keywords)) if bound_name == name:
                 given = [*args[:1], *(k.value for k in keywords if k.arg == "kernel")]
                 if given and isinstance(given[0], ast.Name):
                     return given[0].id
-    return name
+    functions = [stmt for stmt in tree.body if isinstance(stmt, ast.FunctionDef)]
+    makes = [f.name for f in functions if any(n.name == name for n in nodes(f, ast.FunctionDef))]
+    return makes[0] if len(makes) == 1 else name
 
 
 def pass_of(claim: Claim) -> str:

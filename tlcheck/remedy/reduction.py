@@ -247,7 +247,7 @@ def bound(text: str, builder: str, args: Mapping[str, str]) -> str:
     tree = ast.parse(text)
     found = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == builder]
     if not found:
-        raise ValueError(f"no function {builder} at the top of the file")
+        raise ValueError(f"no function at the top of the file is {builder}, or alone makes it: name one, FILE::NAME")
     bind(found[0], args)
     tree.body = needed(tree, builder)
     return written(tree)

@@ -18,6 +18,7 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 LONGEST = 60  # lines
 _COLUMNS = 160
 _UNSURE = "or an earlier one: "  # of a pass
+_ORDERED = " should have ordered them"  # of a pass that only puts barriers or fences in
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
     "early": "`{}` is read before it is written",
@@ -96,6 +97,8 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield "The TIR after the last pass is still right; the code made of it, or the device library, is not."
     elif name and (note := _note(finding)).startswith(_UNSURE):
         yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
+    elif name and note.endswith(_ORDERED):
+        yield f"`{name}` should have ordered them."
     elif name:
         yield f"The TIR is right before `{name}`, and wrong after it{f' ({note})' if note else ''}."
 

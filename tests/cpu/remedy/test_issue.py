@@ -117,6 +117,20 @@ def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
 
 
+def test_a_pass_that_leaves_a_barrier_out_has_changed_nothing() -> None:
+    about = issue()
+    finding = about.claim.finding
+    assert finding is not None
+    note = "tl.ThreadSync should have ordered them"
+    claim = replace(
+        about.claim, finding=replace(finding, history=FindingHistory((), pass_name="tl.ThreadSync", note=note))
+    )
+    result = replace(about.reduced.result, claims=(claim,))
+    text = markdown(replace(about, claim=claim, reduced=replace(about.reduced, result=result, after=result)))
+    assert "`tl.ThreadSync` should have ordered them.\n" in text
+    assert "The TIR is right" not in text
+
+
 def test_where_the_line_is_not_known_the_tir_is_shown() -> None:
     about = issue()
     finding = about.claim.finding

@@ -17,7 +17,7 @@ from tlcheck.remedy import python_edits as edits
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.python_merging import copies, factors
-from tlcheck.remedy.reducing import _seeds_of
+from tlcheck.remedy.reducing import _builder, _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
@@ -149,6 +149,12 @@ def test_a_kernel_is_tried_with_a_seed_that_makes_its_output_wrong() -> None:
     assert _seeds_of(race, replace(make_result(), claims=(race, output))) == (0, 2)
     assert _seeds_of(output, replace(make_result(), claims=(output, race))) == (2,)
     assert _seeds_of(race, replace(make_result(), claims=(race,))) == (0,)
+
+
+@pytest.mark.parametrize(("name", "function"), [("product", "product"), ("main", "product"), ("declared", "product")])
+def test_a_kernel_is_made_by_a_function(name: str, function: str) -> None:
+    """The kernel of a script has the name of the PrimFunc."""
+    assert _builder(ast.parse(BUILDER + "\ndeclared = Case(product, args={'n': 4})"), name) == function
 
 
 def test_a_kernel_stands_alone_with_its_arguments() -> None:
