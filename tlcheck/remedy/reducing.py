@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tlcheck.gate.verdict_outcomes import all_claims, wrong_claim, wrong_claims
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.remedy.python_edits import nodes
+from tlcheck.remedy.kernel_source import KernelSource, source_of
 from tlcheck.remedy.reduction import KernelReduction, bound, lines_of
 from tlcheck.remedy.reduction_trials import Benches, Trials, WantedFinding
 from tlcheck.snapshot.ir import Snapshot
@@ -28,15 +27,6 @@ from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.worker.jobs import LowerJob
 
 _RELEASES = 20  # on either side, up to one that is right: a smaller kernel has to be right there
-
-
-@dataclass(frozen=True)
-class KernelSource:
-    """A record of where a kernel is written. function: that makes it; args: of it, as Python source."""
-
-    file: Path
-    function: str
-    args: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -96,6 +86,7 @@ class Reducer:
             text = bound(source.file.read_text(encoding="utf-8"), source.function, source.args)
         except (ValueError, SyntaxError) as error:
             raise UsageError(f"{result.run.case}: cannot be reduced: {error}") from error
+        result = replace(result, run=replace(result.run, name=source.name))
         result = self._history().told(result)
         claim = wrong_claim(result)
         trials = self._trials(lowered, result, claim, source)
@@ -190,32 +181,6 @@ def _seeds_of(claim: Claim, result: Result) -> tuple[int, ...]:
 _NOT_ALONE = (
     "the finding is not there when the kernel stands alone, with inputs that tlcheck draws: nothing was reduced"
 )
-
-
-def source_of(lowered: Lowered) -> KernelSource:
-    """Return where a kernel is written. Raises UsageError for what has no source to reduce."""
-    run, origin = lowered.run, lowered.origin
-    file = Path(run.file)
-    if lowered.saved:
-        raise UsageError(f"{run.file}: a saved snapshot has no source to reduce: name its kernel, FILE::NAME")
-    if origin is not None and not origin.module:
-        return KernelSource(file, origin.function, origin.args)
-    if origin is not None or not run.name:
-        raise UsageError(f"{run.case}: its kernel is made in another file: name it there, FILE::NAME")
-    return KernelSource(file, _builder(ast.parse(file.read_text(encoding="utf-8")), run.name), run.args)
-
-
-def _builder(tree: ast.Module, name: str) -> str:
-    """The function of a case, `name = Case(function, ...)`; of a kernel that a script compiles, the one that holds it."""
-    for stmt in tree.body:
-        match stmt:
-            case ast.Assign([ast.Name(bound_name)], ast.Call(_, args, keywords)) if bound_name == name:
-                given = [*args[:1], *(k.value for k in keywords if k.arg == "kernel")]
-                if given and isinstance(given[0], ast.Name):
-                    return given[0].id
-    functions = [stmt for stmt in tree.body if isinstance(stmt, ast.FunctionDef)]
-    makes = [f.name for f in functions if any(n.name == name for n in nodes(f, ast.FunctionDef))]
-    return makes[0] if len(makes) == 1 else name
 
 
 def pass_of(claim: Claim) -> str:

@@ -6,18 +6,22 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from tests.cpu.checking import make_atomic, make_finding, make_result
+from tests.cpu.checking import make_atomic, make_finding, make_result, make_run
 from tlcheck.cli.main import main
 from tlcheck.gate.verdict_outcomes import wrong_claim
+from tlcheck.lower.runs import Lowered
 from tlcheck.remedy import python_edits as edits
+from tlcheck.remedy.kernel_source import source_of
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.python_merging import copies, factors
-from tlcheck.remedy.reducing import _builder, _seeds_of
+from tlcheck.remedy.reducing import _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
@@ -151,10 +155,21 @@ def test_a_kernel_is_tried_with_a_seed_that_makes_its_output_wrong() -> None:
     assert _seeds_of(race, replace(make_result(), claims=(race,))) == (0,)
 
 
-@pytest.mark.parametrize(("name", "function"), [("product", "product"), ("main", "product"), ("declared", "product")])
-def test_a_kernel_is_made_by_a_function(name: str, function: str) -> None:
-    """The kernel of a script has the name of the PrimFunc."""
-    assert _builder(ast.parse(BUILDER + "\ndeclared = Case(product, args={'n': 4})"), name) == function
+def lowered(file: Path, name: str) -> Lowered:
+    return cast(Lowered, SimpleNamespace(run=replace(make_run(), file=str(file), name=name), origin=None, saved=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "by"), [("product", "product"), ("main", "product"), ("declared", "declared"), ("imported", "imported")]
+)
+def test_a_kernel_is_made_by_a_function(tmp_path: Path, name: str, by: str) -> None:
+    """A script compiles what has the name of the PrimFunc; a captured case imports the script."""
+    (tmp_path / "cases").mkdir()
+    script, case = tmp_path / "script.py", tmp_path / "cases" / "script_cases.py"
+    script.write_text(BUILDER + "\ndeclared = Case(product, args={'n': 4})")
+    case.write_text("sys.path[:0] = [folder for folder in ('..',)]\nimported = Case(script.product)")
+    source = source_of(lowered(case if name == "imported" else script, name))
+    assert (source.file.resolve(), source.function, source.name) == (script, "product", by)
 
 
 def test_a_kernel_stands_alone_with_its_arguments() -> None:
