@@ -6,6 +6,7 @@ integer of a tensor may be read and no float decides anything, so that every inp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,9 +38,11 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
     """Run both levels over a field and compare all outputs."""
     if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
         return Formulas(frozenset(), "the function has several kernels")
-    levels, draw, sides = levels.of_representatives(), draw.in_field(), []
+    levels, draw = levels.of_representatives(), draw.in_field()
+    sides: list[Mapping[str, Pages]] = []
     for function, make in ((levels.source, levels.source_invocation), (levels.lowered, levels.lowered_invocation)):
-        invocation = make(draw, batches=_batches(levels, function), exact=Field())
+        drawn = sides[0] if sides else {}
+        invocation = make(draw, batches=_batches(levels, function), before=drawn, exact=Field())
         try:
             invocation.run()
         except (Stopped, RecursionError) as stopped:

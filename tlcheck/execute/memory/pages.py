@@ -225,12 +225,14 @@ class Pages:
         """Pages that are missing, with those that follow them where a tensor is read from one end to the other."""
         if len(numbers) > _FEW:
             return numbers
-        table, found = self.table.reshape(-1, self._tables), []
-        for which, page in (divmod(number, self._tables) for number in numbers.tolist()):
-            goes_on = page and table[which, page - 1] >= 0
-            after = np.arange(page, min(page + max(1, _AHEAD >> self._bits), self._tables) if goes_on else page + 1)
-            found.append(which * self._tables + after[table[which, after] < 0])
-        return np.unique(np.concatenate(found))
+        table = self.table.reshape(-1, self._tables)
+        which, page = np.divmod(numbers, self._tables)
+        goes_on = (page > 0) & (table[which, page - 1] >= 0)
+        ahead = np.arange(max(1, _AHEAD >> self._bits))
+        after = page[:, None] + ahead
+        wanted = (after < self._tables) & (goes_on[:, None] | (ahead == 0))
+        found = ((which * self._tables)[:, None] + after)[wanted]
+        return np.unique(found[self.table[found] < 0])
 
     def _fetch(self, numbers: Array) -> None:
         """Make pages real; numbers: in ascending order."""

@@ -103,7 +103,7 @@ class Arguments:
             return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
         if draw.residues:
-            return Tensor(kind, size, self._residues(name, kind, draw))
+            return Tensor(kind, size, self._residues(name, kind, draw), before)
         sets = {
             seed: arrays
             for seed, arrays in self._own.items()

@@ -491,13 +491,15 @@ class BothLevels:
         worlds: Sequence[World] = (),
         batches: Sequence[Sequence[World]] = (),
         left: Mapping[str, Pages] | None = None,
+        before: Mapping[str, Pages] | None = None,
         **special: Any,
     ) -> Invocation:
         """An invocation that has not run yet. worlds, batches: other ones than usual. left: tensors after earlier
-        kernels. special: `Options` of this one.
+        kernels. before: what another run with this draw left. special: `Options` of this one.
         """
         options = self._options(function, source, **special)
-        tensors = self._arguments.tensors(draw, {} if draw.special or draw.residues else self._before)
+        drawn = {(name, draw.limit(name)): pages for name, pages in (before or {}).items()}
+        tensors = self._arguments.tensors(draw, drawn if draw.special or draw.residues else self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
         batches = batches or ([worlds] if worlds else self._batches(function))
         needed = () if self._all_before else self._needed(worlds or self.worlds)
