@@ -211,7 +211,7 @@ def _guilty_pass(wrong: Result) -> str:
 def _costs(before: Snapshot, after: Snapshot) -> tuple[str, ...]:
     """Shared memory of a block, and what may make it slower."""
     old, new = _shared(before), _shared(after)
-    memory = [] if old == new else [f"shared memory {old / 1024:g} -> {new / 1024:g} KiB"]
+    memory = [] if old == new else [f"shared memory {old / 1024:.4g} -> {new / 1024:.4g} KiB"]
     slower = [change.words for change in fact_changes(facts_of(before), facts_of(after)) if change.slower]
     return (*memory, *slower[:_COSTS])
 

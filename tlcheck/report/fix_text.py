@@ -15,7 +15,13 @@ from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import plural
 
 _KINDS = (PASS_CONFIG, ARGUMENT, RELEASE)
-_OUTCOMES = {WRONG: "still wrong", OPEN: "not decided", ALIKE: "change nothing", FAILS: "do not lower"}
+_OUTCOMES = {  # of one change, and of several
+    MENDS: ("mends it", "mend it"),
+    WRONG: ("still wrong", "still wrong"),
+    OPEN: ("not decided", "not decided"),
+    ALIKE: ("changes nothing", "change nothing"),
+    FAILS: ("does not lower", "do not lower"),
+}
 
 
 def write(console: Console, results: Sequence[Result], found: Sequence[Workarounds]) -> None:
@@ -76,8 +82,7 @@ def _tried(kind: str, trials: Sequence[Attempt]) -> str:
     if not own:
         return ""
     counts = Counter(trial.outcome for trial in own)
-    parts = [f"{counts[MENDS]} mends it" if counts[MENDS] == 1 else f"{counts[MENDS]} mend it"] if counts[MENDS] else []
-    parts += [f"{counts[outcome]} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]]
+    parts = [f"{n} {words[n > 1]}" for outcome, words in _OUTCOMES.items() if (n := counts[outcome])]
     return f"{plural(len(own), kind)} ({', '.join(parts)})"
 
 
