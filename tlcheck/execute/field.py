@@ -6,6 +6,12 @@ either half of the worlds: a function, or a maximum, is one of both numbers toge
 
 A maximum is known by the set of what it is the largest of, and each number counts once. Minus infinity is the maximum
 of nothing. What no formula over the reals says raises NotModelled: bits of a float, an integer made of one, an order.
+
+Two different formulas of degree d in the numbers of tensors and the values of functions are equal on one set of numbers
+with a chance of d / PRIME at most (Schwartz, 1980; Zippel, 1979), on both with its square. For a quotient it is the
+degree of both sides times the denominators. Functions of different arguments may be equal where these are, so that the
+chance is as many times that as the formula has arguments. It does not grow with the elements that are compared: an
+output that is wrong is taken for right only where each wrong element is equal.
 """
 
 from __future__ import annotations

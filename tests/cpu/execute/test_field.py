@@ -51,6 +51,20 @@ def test_a_product_of_matrices_is_exact(terms: int) -> None:
     assert _whole(product(a, b)) == expected
 
 
+def test_the_chance_is_as_the_pages_say() -> None:
+    """Of a formula of degree 1,000 with 400 arguments of functions."""
+    assert (1000 / PRIME) ** 2 * 400 < 1e-7
+
+
+def test_two_polynomials_are_equal_at_their_roots_alone() -> None:
+    """(x - 1) (x - 2) ... (x - d) is 0 for d of all numbers."""
+    x, degree = np.arange(10_000.0), 500
+    found = np.ones_like(x)
+    for root in range(degree):
+        found = times(found, reduced(x - root))
+    assert np.flatnonzero(found == 0).tolist() == list(range(degree))
+
+
 def test_an_inverse_times_its_number_is_one_and_zero_has_none() -> None:
     a = _numbers(100)
     assert (times(a, inverse(a)) == 1).all()
