@@ -93,11 +93,13 @@ class _Abandoned(BaseException):
 class Agents:
     """All flows of control of one run."""
 
-    def __init__(self, threads: int, worlds: int, width: int, behind: int | None = None) -> None:
+    def __init__(
+        self, threads: int, worlds: int, width: int, behind: int | None = None, skips_ended: bool = False
+    ) -> None:
         """width: threads of a warp. behind: a warp whose branch comes to each of its waits only when no other one can
-        go on.
+        go on. skips_ended: `Target.skips_ended`.
         """
-        self._width, self._behind = width, behind
+        self._width, self._behind, self._skips_ended = width, behind, skips_ended
         self._agents = [_Agent()]
         self._current = self._agents[0]
         self._failure: BaseException | None = None
@@ -268,6 +270,7 @@ class Agents:
 
         A barrier of the whole block may stand in a branch only if all of its threads take that (CUDA C++ Programming
         Guide, "Synchronization Functions"; PTX 9.7.13.1 wants so of each warp). Of several worlds each may be another.
+        Where a barrier skips threads that have ended, those at the end of the branch might go on and end.
         """
         waiting = [a for a in self._agents if not a.ended and a.lanes is not None]
         spins = next((a for a in waiting if a.spins), None)
@@ -282,7 +285,7 @@ class Agents:
         worlds = np.any([np.asarray(a.lanes).any(axis=-1) for a in waiting], axis=0)
         whole = [a for a in waiting if a.counts]
         if not covered[worlds].all():
-            if len(worlds) > 1 or not whole or self._has_left():
+            if len(worlds) > 1 or not whole or self._has_left() or self._skips_ended:
                 return Entangled("threads that wait for each other in a divergent branch")
             come = sum(int(np.asarray(a.lanes).sum()) for a in whole)
             what = (
@@ -318,8 +321,10 @@ def agents_of(state: RunState) -> Agents:
     """The agents of a run."""
     found = state.shared.get("agents")
     if found is None:
+        options = state.options
+        skips = options.target.skips_ended and not options.source
         found = state.shared["agents"] = Agents(
-            state.threads, len(state.worlds), state.options.target.warp, state.options.behind
+            state.threads, len(state.worlds), options.target.warp, options.behind, skips
         )
     assert isinstance(found, Agents)
     return found

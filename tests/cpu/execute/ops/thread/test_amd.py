@@ -16,10 +16,10 @@ from tlcheck.execute.memory.values import kind_of, reinterpreted
 from tlcheck.execute.ops.thread.ds_read_tr import exchanged
 from tlcheck.execute.ops.thread.lds_copies import of_waves
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Entangled, Illegal, NotModelled
 from tlcheck.execute.request import Request
 from tlcheck.program.release import Release
-from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, If, Seq, Snapshot, Stmt, Store
 from tlcheck.targets.lookup import target
 
 WAVE = 64
@@ -239,6 +239,14 @@ def test_a_barrier_waits_for_no_wave_that_has_ended(threads: int) -> None:
     first = (some(threads), Store(out, (kernel.tx,), number(1)), BARRIER, Store(out, (kernel.tx,), number(2)))
     found = kernel.run(If(less(kernel.tx, WAVE), Seq(first)))["B"]
     assert found[:WAVE].tolist() == [2] * WAVE
+
+
+def test_in_a_loop_the_others_may_go_on_and_end() -> None:
+    """The hardware lets them: the second wave comes to its end, and no barrier waits for it. That is not modelled."""
+    kernel = Kernel(threads=2 * WAVE, lowered=lowered())
+    k = Expr("var", "int32", (), "k", 1001)
+    with pytest.raises(Entangled, match="threads that wait for each other in a divergent branch"):
+        kernel.run(For(k, number(0), number(2), "serial", If(less(kernel.tx, WAVE), some(WAVE))))
 
 
 # ---- reductions and exchanges
