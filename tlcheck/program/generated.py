@@ -180,17 +180,17 @@ def _lanes(e: Expr) -> bool:
 
 
 def of_halves(function: Function, release: Release) -> Iterator[tuple[str, bool]]:
-    """Calls and casts that give scalar floats of 16 bits and are not done in CUDA as in TIR, in words, and whether nvcc
+    """Calls and casts that give floats of 16 bits and are not done in CUDA as in TIR, in words, and whether nvcc
     refuses them. The others are casts of integers to bfloat16: CUTLASS leaves out lower bits of a float, and does not
-    round.
+    round. Casts of a vector are printed lane by lane: `(half_t)(v_.x)`.
     """
     for e in _halves(function):
         if e.op == "call" and _is_missing(name_of_call(e), e.dtype, release):
             yield f"{name_of_call(e)} of {e.dtype}", True
-        elif e.op == "cast" and e.args[0].dtype in ("int64", "uint64"):
+        elif e.op == "cast" and dtype_of(e.args[0].dtype).name in ("int64", "uint64"):
             yield f"a cast of {e.args[0].dtype} to {e.dtype}", True
-        elif e.op == "cast" and e.dtype == "bfloat16" and _is_inexact(e.args[0]):
-            yield f"a cast of {e.args[0].dtype} to bfloat16", False
+        elif e.op == "cast" and dtype_of(e.dtype).name == "bfloat16" and _is_inexact(e.args[0]):
+            yield f"a cast of {e.args[0].dtype} to {e.dtype}", False
 
 
 def _is_inexact(value: Expr) -> bool:
@@ -200,9 +200,10 @@ def _is_inexact(value: Expr) -> bool:
 
 
 def _halves(function: Function) -> Iterator[Expr]:
-    """The calls and casts of a function that give scalar floats of 16 bits."""
+    """The calls of a function that give scalar floats of 16 bits, and the casts that give any."""
     for e in _parts(function):
-        if e.op in ("call", "cast") and e.args and e.dtype in ("float16", "bfloat16"):
+        named = dtype_of(e.dtype).name if e.op == "cast" else e.dtype
+        if e.op in ("call", "cast") and e.args and named in ("float16", "bfloat16"):
             yield e
 
 

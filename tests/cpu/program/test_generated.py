@@ -60,11 +60,13 @@ def test_functions_that_nvcc_refuses_of_a_scalar(
         assert not list(refusals(scalar, accepted, SM_90))
 
 
+@pytest.mark.parametrize("lanes", ["", "x2", "x4"])
 @pytest.mark.parametrize(("source", "refused"), [("int64", True), ("uint64", True), ("int32", False)])
-def test_casts_that_nvcc_refuses(source: str, refused: bool) -> None:
-    cast = function(Expr("cast", "bfloat16", (given(source),)))
-    words = [f"a cast of {source} to bfloat16, which nvcc refuses"] if refused else []
-    assert list(refusals(cast, Release.of("0.1.15"), SM_90)) == words
+@pytest.mark.parametrize("release", ["0.1.6.post2", "0.1.15"])
+def test_casts_that_nvcc_refuses(source: str, lanes: str, refused: bool, release: str) -> None:
+    cast = function(Expr("cast", f"float16{lanes}", (given(source + lanes),)))
+    words = [f"a cast of {source}{lanes} to float16{lanes}, which nvcc refuses"] if refused else []
+    assert list(refusals(cast, Release.of(release), SM_90)) == words
 
 
 @pytest.mark.parametrize(
@@ -155,13 +157,16 @@ def test_a_single_integer_of_four_bits_on_hip_is_a_word(dtype: str) -> None:
         ("uint8", "bfloat16", "", False),
         ("int32", "float16", "", False),
         ("float32", "bfloat16", "", False),
-        ("int32", "bfloat16", "x4", False),
+        ("int32", "bfloat16", "x4", True),
+        ("uint8", "bfloat16", "x4", False),
     ],
 )
 def test_integers_that_are_cut_off_in_bfloat16(source: str, target: str, lanes: str, cut: bool) -> None:
     """259 becomes 258, and not 260."""
     cast = function(Expr("cast", target + lanes, (given(source + lanes),)))
-    assert list(of_halves(cast, Release.of("0.1.15"))) == ([("a cast of int32 to bfloat16", False)] if cut else [])
+    assert list(of_halves(cast, Release.of("0.1.15"))) == (
+        [(f"a cast of int32{lanes} to bfloat16{lanes}", False)] if cut else []
+    )
 
 
 @pytest.mark.parametrize(
