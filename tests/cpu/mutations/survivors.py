@@ -49,6 +49,7 @@ def kernels() -> dict[str, Snapshot]:
     """The kernels that are mutated, by name and arch."""
     forms = unpack(ROOT / "tests" / "hardware" / "forms-0.1.15.zip")
     others = unpack(ROOT / "tests" / "mutants" / "kernels-0.1.15.zip")
+    others |= unpack(ROOT / "tests" / "mutants" / "kernels-sm_100.zip")
     return others | {f"{name} sm_90": forms[name] for name in FORMS}
 
 
