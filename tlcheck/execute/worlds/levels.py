@@ -370,6 +370,7 @@ class BothLevels:
             try:
                 self.run(invocation, partial(self.source_invocation, draw))
                 if draw.signed and invocation.strayed:
+                    draws = [other for other in draws if not other.signed]
                     continue  # where negative numbers lead, nothing is written
                 self._before = {(name, draw.limit(name)): left for name, left in invocation.left.items()}
                 return invocation, draw
