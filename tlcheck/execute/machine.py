@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
+import numpy.ma  # np.unique imports it: better here than while the first kernel runs
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.layouts import annotate

@@ -232,7 +232,8 @@ class Pages:
         after = page[:, None] + ahead
         wanted = (after < self._tables) & (goes_on[:, None] | (ahead == 0))
         found = ((which * self._tables)[:, None] + after)[wanted]
-        return np.unique(found[self.table[found] < 0])
+        found = np.sort(found[self.table[found] < 0])
+        return found[np.diff(found, prepend=-1) > 0]
 
     def _fetch(self, numbers: Array) -> None:
         """Make pages real; numbers: in ascending order."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import default_rng
 
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask
@@ -101,7 +102,7 @@ class RunState:
         self.endings: list[Callable[[], None]] = []
         self.reasons: list[str] = ["never written"]
         self._bytes = 0
-        self._noise = np.random.default_rng((options.jitter + 1) // 2)
+        self._noise = default_rng((options.jitter + 1) // 2)
         every = tuple(dict.fromkeys((*seeds, *self.seeds)))
         for root, name in names:
             if name in left:
