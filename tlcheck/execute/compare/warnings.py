@@ -27,7 +27,7 @@ from tlcheck.snapshot.ir import Bind, Block, Evaluate, Expr, For, Function, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _GUARDED = "TileLang guards accesses of tensors: it reads 0 out of bounds, and drops what is stored there"
-REPAIRED = "TileLang makes a barrier of it for which only the threads of the branch wait"
+REPAIRED = "as TileLang lowers it, the barrier waits for none of the threads that do not take the branch"
 _OVER = "the wait is over at once"
 _WAITS = ("ptx_wait_group", "ptx_wait_all", "cp_async_wait_all")
 _PERHAPS = "elements that no block writes keep what the tensor held before"
