@@ -232,6 +232,17 @@ def assumed_of_keys():
     return main
 
 
+def assumed_of_squares():
+    @T.prim_func
+    def main(K: T.Tensor((512,), "int32"), B: T.Tensor((512,), "int32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            T.assume(K[bx * 128 + tx] * K[bx * 128 + tx] > 100)
+            B[bx * 128 + tx] = K[bx * 128 + tx]
+
+    return main
+
+
 def arrivals(threads: int, parity: int):
     @T.prim_func
     def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
@@ -431,6 +442,7 @@ partly_cleared = Case(partly_cleared)
 assumed = Case(assumed)
 assumed_of_small_keys = Case(assumed_of_keys, inputs=small_keys)
 assumed_of_keys = Case(assumed_of_keys)
+assumed_of_squares = Case(assumed_of_squares)
 few_arrivals = Case(arrivals, args={"threads": 64, "parity": 0})
 other_parity = Case(arrivals, args={"threads": 128, "parity": 1})
 all_arrivals = Case(arrivals, args={"threads": 128, "parity": 0})

@@ -30,7 +30,7 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
 }
 DRAWN = {
     "gathered": "B",
-    "assumed_of_keys": "B",
+    "assumed_of_squares": "B",
     "arrivals_of_keys": "B",
 }  # and the output that is undecided
 RIGHT = (
@@ -89,6 +89,11 @@ def test_of_drawn_numbers_nothing_is_refuted(checked: dict[str, Any], case: str)
     assert {claim["verdict"] for claim in checked[case]["claims"]} <= {"agreed", "proved", "undecided"}
     assert {claim["buffer"] for claim in undecided} == {DRAWN[case]}
     assert all("declare `inputs` in the case" in claim["reason"] for claim in undecided)
+
+
+@pytest.mark.toolchain
+def test_a_promise_about_one_element_is_kept_by_what_is_drawn(checked: dict[str, Any]) -> None:
+    assert {claim["verdict"] for claim in checked["assumed_of_keys"]["claims"]} <= {"agreed", "proved"}
 
 
 @pytest.mark.toolchain
