@@ -733,6 +733,49 @@ def two_sources():
     return main
 
 
+@tilelang.jit
+def wide_rows_beside_a_pipeline():
+    """Rows of 96 elements, which the threads after the producer's copy: the first of them count from -4."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "float16"),
+        X: T.Tensor((16, 96), "float32"),
+        C: T.Tensor((64, 64), "float32"),
+        Y: T.Tensor((16, 96), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            x = T.alloc_fragment((16, 96), "float32")
+            T.copy(X, x)
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[k * 64, 0], a)
+                T.gemm(a, a, c)
+            T.copy(c, C)
+            T.copy(x, Y)
+
+    return main
+
+
+@tilelang.jit
+def cleared_if():
+    """A tile is cleared if its first element is large: a warp that asks late finds it cleared."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128,), "int32"), B: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "int32")
+            T.copy(A, s)
+            if s[0] > 1:
+                for i in T.Parallel(128):
+                    s[i] = i
+            T.copy(s, B)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -777,3 +820,5 @@ begun = Case(begun_by_thread)
 reinterpreted = Case(vectors_of_integers, {}, ("sm_90",))
 converted = Case(converted_sums)
 either = Case(two_sources)
+negative = Case(wide_rows_beside_a_pipeline, {}, ("sm_90",))
+asked = Case(cleared_if)
