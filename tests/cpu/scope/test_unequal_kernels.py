@@ -12,7 +12,7 @@ from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.scope.blocks import limit_of, representatives
-from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, Function, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.verdicts.execution_claims import claims_of
 
 THREADS, BLOCKS = 32, 8
@@ -53,7 +53,7 @@ def _load(buffer: Buffer, *indices: Expr) -> Expr:
     return Expr("load", buffer.dtype, indices, None, 0, buffer)
 
 
-BX, TX = _var("bx", 1), _var("tx", 2)
+BX, TX, STEP = _var("bx", 1), _var("tx", 2), _var("i", 3)
 PLACE = _op("add", _op("mul", BX, _int(THREADS)), TX)
 # the block's own number in blocks 0, 3 and 7, which run; 3 in those between 3 and 7
 WRONG = _op("add", _op("min", BX, _int(3)), _op("mul", _op("floordiv", BX, _int(7)), _int(4)))
@@ -171,6 +171,26 @@ def test_the_map_of_an_address_is_of_its_tensor(make: Callable[[Buffer], Expr]) 
     lowered = _kernel(Evaluate(load, line=3), Store(c, (PLACE,), _load(s, TX), line=7), buffers=(a, c))
     described = replace(lowered, descriptors=((map_, _called("create_tma_descriptor", *fields, dtype="handle")),))
     assert limit_of(source, described, {}, RAN) is not None
+
+
+def _vectors() -> Stmt:
+    """`C[base + i : base + i + 8 : 2] = A[...] * (i + 1)` for i < 4."""
+    a, c = _tensor("A", 11), _tensor("C", 12, blocks=16 * BLOCKS)
+    at = Expr("ramp", "int32x4", (_op("add", _op("mul", PLACE, _int(16)), STEP), _int(2)), 4)
+    value = _op("mul", _load(a, PLACE), _cast(_op("add", STEP, _int(1)), "float32"))
+    return For(STEP, _int(0), _int(4), "serial", Store(c, (at,), Expr("broadcast", "float32x4", (value,), 4), line=7))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_of_vectors_that_overlap_the_last_one_stays(first: bool) -> None:
+    """Element k is written by each i of its parity up to k, from k - 6 on."""
+    a, c = _tensor("A", 11), _tensor("C", 12, blocks=16 * BLOCKS)
+    odd, half = _op("floormod", STEP, _int(2)), _op("floordiv", STEP, _int(8 if first else 2))
+    by = _op("add", odd, _op("mul", _op("min", _int(1), half), _int(2)))
+    value = _op("mul", _load(a, PLACE), _cast(_op("add", by, _int(1)), "float32"))
+    store = Store(c, (_op("add", _op("mul", PLACE, _int(16)), STEP),), value, line=7)
+    source = _kernel(For(STEP, _int(0), _int(10), "serial", store), buffers=(a, c))
+    assert (_verdict(source, _kernel(_vectors(), buffers=(a, c))) == "proved") is not first
 
 
 def test_a_tensor_that_only_the_lowered_kernel_writes_is_told() -> None:

@@ -2,7 +2,8 @@
 
 The statements of the body run one after the other, each in all iterations. That is the same as one iteration after the
 other where no statement touches a cell that another iteration writes. Registers are compared cell by cell; what a
-body writes to shared memory or a tensor it must not read there, and in one statement only. The order of accesses is
+body writes to shared memory or a tensor it must not read there, and in one statement only, whose vectors are the same
+cells or none: of elements that change places, another one would be the last. The order of accesses is
 the same too, but for their place in the loop: a witness is found by a run of plain loops (`Options.plain`).
 
 Two kinds of registers may be touched by several iterations all the same. Of what each iteration writes before it reads
@@ -28,7 +29,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.memory.values import Array, kind_of, lanes_of
 from tlcheck.execute.reasons import Stopped
 from tlcheck.signatures import mma
 from tlcheck.signatures.calls import arguments_of_call, is_external, name_of_call
@@ -198,12 +199,13 @@ class Registers:
         if not writes <= {id(key) for key, _ in inner.made}:
             return None
         touching = [(stmt, *_keys_of(stmt)) for stmt in statements(body)]
+        widths = dict(_widths(body))
         inside = {program.pointers.root(s.buffer.data.uid) for s in statements(body) if isinstance(s, Alloc)}
         for root in {place.root for key, place in inner.made if id(key) in writes} - inside:
             whole = program.state.memory[root]
             places = [(id(key), place) for key, place in inner.made if place.root == root]
             if not isinstance(whole, Cells) or whole.shared:
-                if len(places) > 1:
+                if len(places) > 1 or not _is_whole(places[0][1], widths.get(places[0][0])):
                     return None
             elif _apart([(key in writes, place) for key, place in places], times, worlds):
                 continue
@@ -262,6 +264,20 @@ def _positions(place: BufferElement, times: int, worlds: int) -> Array | None:
     flat = place.memory.flat_position(located.position)
     flat = np.broadcast_to(flat, (*flat.shape[:-2], len(state.worlds), state.threads))
     return flat.reshape(-1, times, worlds, state.threads)
+
+
+def _widths(body: Stmt) -> Iterator[tuple[int, int]]:
+    """Yield how many elements are written at once to what places are made of; 1 for sums, which have no order."""
+    for stmt in statements(body):
+        if isinstance(stmt, Store):
+            yield id(stmt.indices), lanes_of(stmt.value.dtype)
+        elif isinstance(stmt, Evaluate) and (signature := _signature(stmt)) is not None and signature.updates:
+            yield id(argument(stmt.value, signature.destinations[0])), 1
+
+
+def _is_whole(place: BufferElement, width: int | None) -> bool:
+    """Whether two vectors at a place are the same cells or none. width: in elements, None for an instruction's."""
+    return width == 1 or (place.aligned > 1 if width is None else place.aligned * 8 == width * place.kind.bits)
 
 
 def _apart(places: list[tuple[bool, BufferElement]], times: int, worlds: int) -> bool:
