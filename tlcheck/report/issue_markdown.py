@@ -165,8 +165,8 @@ def quoted(words: str, lines: Sequence[str]) -> str:
 
 
 def _sentence(words: str) -> str:
-    """Words with a full stop; a buffer's element at their beginning keeps its spelling."""
-    if element := re.match(r"\w+\[[^\]]*\]|\w*_\w*", words):
+    """Words with a full stop; an element or an instruction at their beginning keeps its spelling."""
+    if element := re.match(r"\w+\[[^\]]*\]|\w*_\w*|\w+(\.\w+)+", words):
         return f"`{element[0]}`{words[element.end() :]}."
     return f"{words[:1].upper()}{words[1:]}."
 

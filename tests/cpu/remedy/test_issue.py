@@ -271,6 +271,7 @@ def test_names_at_the_beginning_of_a_sentence_keep_their_spelling() -> None:
         _sentence("atomic_addx2_elem_op (add of 2), wrong value") == "`atomic_addx2_elem_op` (add of 2), wrong value."
     )
     assert _sentence("c[0, 1] is read") == "`c[0, 1]` is read."
+    assert _sentence("fence.proxy.async is missing") == "`fence.proxy.async` is missing."
     assert _sentence("a barrier is missing") == "A barrier is missing."
 
 
