@@ -21,7 +21,7 @@ from tlcheck.verdicts.rules.pages import RulePage
 
 INDEX = read()
 FIXTURES = [pytest.param(fixture, id=fixture.path) for fixture in INDEX.fixtures]
-MAX_BYTES = 3_200_000
+MAX_BYTES = 3_250_000
 
 BAD = """Bad in 0.1.7 (sm_90): so.
 
