@@ -38,7 +38,7 @@ tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 
 Its page has the generated CUDA with the mistake, the guilty pass, TileLang's issue if there is one (searched on
 2026-11-22), and the result of an H200. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
-0.1.15 has 29, 15 of order or legality; [an H100](../results/h100/README.md) had 20 wrong. The last column is the answer
+0.1.15 has 30, 16 of order or legality; [an H100](../results/h100/README.md) had 20 wrong. The last column is the answer
 of [`tlcheck fix`](fix.md#how-often-there-is-one) for the newest wrong release; `-`: not
 asked.
 """

@@ -776,6 +776,32 @@ def cleared_if():
     return main
 
 
+@tilelang.jit
+def scan_after_a_product():
+    """Sums so far go to the memory of the product's operand: a warp that is done overwrites what others still read."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((64, 64), "float16"),
+        S: T.Tensor((8, 64), "float32"),
+        C: T.Tensor((64, 64), "float32"),
+        D: T.Tensor((8, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            s, d = T.alloc_shared((8, 64), "float32"), T.alloc_shared((8, 64), "float32")
+            x = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(S, s)
+            T.copy(X, x)
+            T.clear(c)
+            T.gemm(x, x, c)
+            T.cumsum(s, d, dim=1)
+            T.copy(c, C)
+            T.copy(d, D)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -822,3 +848,4 @@ converted = Case(converted_sums)
 either = Case(two_sources)
 negative = Case(wide_rows_beside_a_pipeline, {}, ("sm_90",))
 asked = Case(cleared_if)
+overwritten = Case(scan_after_a_product)
