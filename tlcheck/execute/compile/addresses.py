@@ -66,6 +66,11 @@ class Addresses:
         index = joined(lambda *parts: sum(parts), *terms, *_vector(steps))
         return self._element(buffer, [(index, self._length(buffer), constant(1))], arrange)
 
+    def on_axes(self, pointer: Expr) -> BufferElement | None:
+        """The element that a pointer names in a tensor of several axes, each with its bounds; None for others."""
+        buffer, indices = self._target(pointer)
+        return self.place(buffer, indices) if len(indices) > 1 and self._tensor(buffer) is not None else None
+
     def octets(self, pointer: Expr, offset: Expr, kind: Kind, count: int) -> BufferElement:
         """`count` elements of a kind from `offset` bytes after where a pointer variable points."""
         if pointer.op != "var":

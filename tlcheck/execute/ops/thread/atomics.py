@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck import reasons
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
@@ -190,6 +191,22 @@ def require_memory(target: Expr, program: KernelProgram) -> None:
         raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
 
 
+def _require_axes(axes: BufferElement, place: BufferElement, frame: Frame, matters: Any) -> None:
+    """Raise NotModelled where an index of the source leaves its axis, but not the tensor's end, and the value matters.
+
+    TileLang guards some of these atomics: of symbolic sizes from 0.1.7 on, of others in some releases. A negative index
+    counts from the end in some.
+    """
+    outside, beyond = axes.located(frame).outside, place.located(frame).outside
+    if outside is None:
+        return
+    left = outside & frame.mask() & matters
+    if beyond is not None:
+        left = left & (~beyond | (np.asarray(place.address(frame)) < 0))
+    if left.any():
+        raise NotModelled(f"an atomic whose index leaves an axis of {place.name}", reasons.SOURCE_STOPS)
+
+
 def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
     """(address or element, value[, memory order])."""
 
@@ -200,14 +217,18 @@ def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
         if program.options.field is not None and place.kind.is_float and (combine is not np.add or atomic.returns):
             raise NotModelled(name_of_call(e))
         settle, made = rounding(place.kind, program.options.exact), Made.of(e, program)
+        axes = program.addresses.on_axes(e.args[0]) if program.options.source and atomic.width == 1 else None
 
         def settled(old: Any, new: Any) -> Any:
             return combine(old, new) if settle is None else settle(combine(old, new))
 
         def run(frame: Frame) -> Value:
+            given = value(frame)
+            if axes is not None:
+                _require_axes(axes, place, frame, True if combine is not np.add else np.asarray(given) != 0)
             if atomic.returns:
-                return replaced(place, frame, value(frame), settled, made)
-            update(place, frame, value(frame), combine, made)
+                return replaced(place, frame, given, settled, made)
+            update(place, frame, given, combine, made)
             return 0
 
         return run

@@ -105,3 +105,29 @@ def test_no_device_has_atomics_on_registers(form: str) -> None:
     element = call("atomic_add_elem_op", Expr("call", "handle", (load(fragment, kernel.tx),), "access_ptr"), number(1))
     with pytest.raises(NotModelled, match="an atomic on f, which is in registers"):
         kernel.run(call("atomicadd", number(1), region(fragment)) if form == "tile" else element)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "first", "value", "refused"),
+    [
+        ("atomic_add_elem_op", 1, 0, 1.0, True),
+        ("atomic_max_elem_op", 1, 0, 0.0, True),
+        ("atomic_add_elem_op", 1, 0, 0.0, False),
+        ("atomic_add_elem_op", 2, 0, 1.0, False),
+        ("atomic_add_elem_op", 0, -2, 1.0, True),
+        ("atomic_add_elem_op", 1, -2, 1.0, True),
+    ],
+    ids=["into the next row", "a maximum", "adds nothing", "behind the tensor", "before it", "into the row before"],
+)
+def test_an_element_whose_index_leaves_its_axis(name: str, row: int, first: int, value: float, refused: bool) -> None:
+    """TileLang guards some of them, so that nobody knows what the author means. Behind the tensor all do nothing."""
+    kernel, expected = Kernel(threads=8), np.zeros((3, 6))
+    column = Expr("add", "int32", (kernel.tx, number(first)))
+    place = Expr("call", "handle", (load(kernel.tensor("B", "float32", np.zeros((3, 6))), row, column),), "access_ptr")
+    step = call(name, place, Expr("float", "float32", (), value))
+    if refused:
+        with pytest.raises(NotModelled, match="an atomic whose index leaves an axis of B"):
+            kernel.run(step)
+    else:
+        expected[row] += value
+        assert np.array_equal(kernel.run(step)["B"], expected)
