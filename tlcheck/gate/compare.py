@@ -11,7 +11,7 @@ from tlcheck.cost.occupancy import resident_blocks
 from tlcheck.facts import Change, changes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.nvcc import CompiledCuda
-from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
+from tlcheck.gate.outcome import FAILS_IN_BOTH, UNSEEN, LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.source_outcomes import source_outcomes
 from tlcheck.gate.support import support_in_words
 from tlcheck.gate.synchronization import guarded, unordered
@@ -24,7 +24,6 @@ _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so man
 _COMPILING = 5.0  # seconds that nvcc takes longer: on a busy machine less is noise
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _ATOMIC = ("atomic", "atomic count")
-_UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
 
 
 def outcomes(compared: LoweredPair, *, one_toolchain: bool, threshold: Threshold = USUAL) -> tuple[Outcome, ...]:
@@ -99,15 +98,15 @@ def _failures(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
         changed = "" if _first(old) == _first(new) else f"; before: {_first(old)}"
         words = f"{_said(new)}{changed}"
         yield Outcome(FAILS_IN_BOTH, "error", _general(old), _general(new), words, line=line, detail=new.detail)
-    elif new is not None and new.kind == _UNSEEN:
+    elif new is not None and new.kind == UNSEEN:
         words = f"could be captured, and is not now: {_said(new)}"
-        yield Outcome("changed", _UNSEEN, "captured", _general(new), words, line=line, detail=new.detail)
+        yield Outcome("changed", UNSEEN, "captured", _general(new), words, line=line, detail=new.detail)
     elif new is not None:
         expected = "; the case expects it of this release" if after.expected else ""
         words = f"fails now, {_said(new)}{expected}"
         yield Outcome("broken", "error", "lowers", _general(new), words, line=line, detail=new.detail)
     elif old is not None:
-        klass = "changed" if old.kind == _UNSEEN else "fixed"
+        klass = "changed" if old.kind == UNSEEN else "fixed"
         words = f"lowers now; before, {_said(old)}"
         yield Outcome(klass, "error", _general(old), "lowers", words, line=after.line, detail=old.detail)
         yield from _refuted(after)
@@ -173,7 +172,7 @@ def _costs(before: LoweredSide, after: LoweredSide, threshold: Threshold) -> Ite
 
 def _said(failure: Failure) -> str:
     """Return what failed, and for what is run also where: the line of an error in a compiler says less."""
-    plain = failure.kind in ("exception", _UNSEEN)
+    plain = failure.kind in ("exception", UNSEEN)
     phase = failure.phase if plain else f"{failure.phase} ({failure.kind})"
     where = f" ({near(failure.where)})" if failure.where and failure.phase == "run" else ""
     return f"{phase}: {_first(failure)}{where}"

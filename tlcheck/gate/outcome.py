@@ -34,6 +34,7 @@ CLASSES: Mapping[str, str] = {
 }
 DEFAULT_FAILING = ("wrong", "hazard", "weaker", "broken", "sync-risk")
 SAME, FAILS_IN_BOTH = "same", "fails-in-both"
+UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from tlcheck.errors import UsageError
-from tlcheck.gate.outcome import LoweredPair, LoweredSide
+from tlcheck.gate.outcome import UNSEEN, LoweredPair, LoweredSide
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.results import Result
 
@@ -130,14 +130,17 @@ def _missing(known: LoweredSide | None, script: CapturedSides, other: CapturedSi
     """Return what stands for a kernel that was captured with the other toolchain only: that the script failed before
     it.
 
-    None where it came as far as with the other one, and so does not compile this kernel.
+    None where it came as far as with the other one, and so does not compile this kernel. A script that was cut off
+    when its time was over says nothing of the kernels that were still to come: another machine gets further.
     """
     ended, there = script.end.ended, other.end.ended
     assert known is not None
     if ended is None or (there is not None and (ended.message, ended.where) == (there.message, there.where)):
         return None
     run = replace(known.result.run, toolchain=script.end.run.toolchain, versions=script.end.run.versions)
-    return LoweredSide(Result(run, failure=replace(ended, message=f"the script does not come to it: {ended.message}")))
+    kind = UNSEEN if ended.kind == "timeout" else ended.kind
+    words = f"the script does not come to it: {ended.message}"
+    return LoweredSide(Result(run, failure=replace(ended, kind=kind, message=words)))
 
 
 def _pairs(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:

@@ -22,6 +22,7 @@ from tlcheck.worker.protocol import Failure
 
 ENDED = Failure("exception", "run", "TypeError: no", where="s.py:9")
 VALUES = replace(ENDED, kind="capture", message="NoValuesError: `item` of a tensor")
+LATE = Failure("timeout", "run", "80 of its 91 tests were left after 150 s")
 UNUSABLE = Failure("usage", "run", "compiles no kernel")
 
 
@@ -102,12 +103,16 @@ def test_a_script_that_fails_now_has_broken_the_kernels_that_it_does_not_come_to
     assert classes(back) == {"a": [], "b": ["fixed"]}
 
 
-def test_a_script_that_ends_for_want_of_values_has_broken_nothing() -> None:
-    pairs = paired(named("old", "a", "b"), named("new", "a", ended=VALUES), 1)
+@pytest.mark.parametrize("ended", [VALUES, LATE])
+@pytest.mark.parametrize("before", [None, replace(LATE, message="70 of its 91 tests were left after 150 s")])
+def test_a_script_that_ends_for_want_of_values_or_time_has_broken_nothing(
+    ended: Failure, before: Failure | None
+) -> None:
+    pairs = paired(named("old", "a", "b", ended=before), named("new", "a", ended=ended), 1)
     assert classes(pairs) == {"a": [], "b": ["changed"]}
     assert pairs[1].after is not None
     assert pairs[1].after.result.failure is not None  # and so it was not checked
-    back = paired(named("old", "a", ended=VALUES), named("new", "a", "b"), 1)
+    back = paired(named("old", "a", ended=ended), named("new", "a", "b", ended=before), 1)
     assert classes(back) == {"a": [], "b": ["changed"]}
 
 
