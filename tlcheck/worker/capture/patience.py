@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 
 from tlcheck.worker.capture.unseen import NoTimeError
@@ -11,24 +12,38 @@ _SCRIPT, _TEST = 2, 20  # a script may compute for this part of a kernel's secon
 
 
 class Patience:
-    """The processor seconds of a script and of each of its tests, without those for lowering kernels."""
+    """The processor seconds of a script and of each of its tests, without those for lowering kernels; and those of the
+    script with them.
+    """
 
     def __init__(self, timeout: float) -> None:
-        """timeout: a kernel's seconds; infinite on a real GPU."""
-        self.seconds, self._timeout = timeout / _SCRIPT, timeout
-        self._until = time.process_time() + self.seconds
-        self._limit, self._test_until = self.seconds, self._until
+        """timeout: a kernel's seconds, and those of a script with lowering; infinite on a real GPU."""
+        self._seconds, self._timeout = timeout / _SCRIPT, timeout
+        self._until, self._lowered_until = time.process_time() + self._seconds, _with_lowering() + timeout
+        self._limit, self._test_until = self._seconds, self._until
 
-    def begin_test(self) -> bool:
-        """Give the next test its seconds. Returns whether the script has any left."""
-        now, self._limit = time.process_time(), self._timeout / _TEST
-        self._test_until = now + self._limit
-        return now < self._until
+    def begin_test(self) -> None:
+        """Give the next test its seconds."""
+        self._limit = self._timeout / _TEST
+        self._test_until = time.process_time() + self._limit
+
+    def over(self) -> str:
+        """Return the limit that the script has reached, as in `after 150 s`; empty while it may go on."""
+        if time.process_time() >= self._until:
+            return f"{self._seconds:g} s"
+        return (
+            f"{self._timeout:g} s with the lowering of its kernels" if _with_lowering() >= self._lowered_until else ""
+        )
 
     def require(self) -> None:
         """Raise NoTimeError if the test, or a script without tests, has had its seconds."""
         if time.process_time() > self._test_until:
             raise NoTimeError(f"without a GPU it takes more than {self._limit:g} s (a longer --timeout gives more)")
+
+
+def _with_lowering() -> float:
+    """The processor seconds of this process and of the copies of it that lowered its kernels."""
+    return sum(os.times()[:4])
 
 
 FOREVER = Patience(math.inf)

@@ -111,9 +111,9 @@ class _Watch:
 
     def pytest_runtest_logfinish(self) -> None:
         self._left -= 1
-        if self._left and not self._patience.begin_test():
+        if self._left and (limit := self._patience.over()):
             count = f"{self._left} of its {self._all} tests {'were' if self._left > 1 else 'was'} left"
-            self.run.left = f"{count} after {self._patience.seconds:g} s (-k EXPR chooses, --timeout S gives more)"
+            self.run.left = f"{count} after {limit} (-k EXPR chooses, --timeout S gives more)"
             self._session.shouldstop = self.run.left
 
     def pytest_runtest_setup(self, item: Any) -> None:
