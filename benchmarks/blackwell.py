@@ -14,6 +14,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -97,7 +98,8 @@ def _kernel(path: Path) -> str:
 
 
 def _imported() -> None:
-    """Import what a judging process does, once for all that are forked."""
+    """Import what a judging process does, once for all that are forked: NumPy with one thread, as tlcheck has it."""
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     import tlcheck.execute.compare.diagnosis
     import tlcheck.execute.compare.executions
     import tlcheck.execute.compare.run
@@ -106,28 +108,29 @@ def _imported() -> None:
 
 
 def _judged(path: Path, limit: float) -> Row:
-    """Judge a snapshot in a process of its own, which ends after `limit` seconds of the clock."""
+    """Judge a snapshot in a process of its own, which ends after `limit` seconds of the processor."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    child = context.Process(target=_child, args=(path, theirs))
+    child = context.Process(target=_child, args=(path, theirs, limit))
     child.start()
     theirs.close()
     try:
-        found = ours.recv() if ours.poll(limit) else (LIMIT, "", "", "", f"{limit:.0f}")
+        found = ours.recv()
     except EOFError:
         found = "died", "", "", "", ""
-    if child.is_alive() and found[0] == LIMIT:
-        child.kill()
     child.join()
+    if child.exitcode == -signal.SIGXCPU:
+        found = LIMIT, "", "", "", f"{limit:.0f}"
     return Row(path.parent.name, _kernel(path), *found)
 
 
-def _child(path: Path, told: multiprocessing.connection.Connection) -> None:
+def _child(path: Path, told: multiprocessing.connection.Connection, limit: float) -> None:
     from tlcheck.execute.request import Request
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.judging import verdicts_of, with_inputs_of
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
     sys.setrecursionlimit(20_000)
     begun = time.process_time()
     snapshot = codec.loads(path.read_text(encoding="utf-8"))
