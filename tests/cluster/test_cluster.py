@@ -271,6 +271,7 @@ def sums():
         (("fix",), b"TIR_DISABLE_VECTORIZE=True: all claims agree"),
         (("report", "--reduced"), b"# [Bug] tl.VectorizeLoop: `O` is read before it is written"),
     ],
+    ids=["reduce", "fix", "report"],
 )
 def test_nodes_try_what_one_machine_tries(
     start: Start, port: int, folder: Path, command: tuple[str, ...], said: bytes

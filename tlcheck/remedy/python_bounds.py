@@ -18,7 +18,7 @@ _LOOPS = ("range", "serial", "Parallel", "Pipelined", "vectorized", "unroll", "P
 
 
 def leaving(tree: ast.Module) -> set[str]:
-    """Return the buffers that an index or a region of a copy leaves. What is not constant leaves none."""
+    """Return the buffers that an index or a region leaves, or with an empty slice. What is not constant leaves none."""
     sizes = {name: [_constant(extent) for extent in shape.elts] for name, shape in shapes(tree)}
     return set(_leaving(tree, _stored(tree, dict(_thread_numbers(tree))), sizes))
 
@@ -67,7 +67,7 @@ def _leaving(node: ast.AST, ranges: Mapping[str, _Range], sizes: Mapping[str, li
         ranges = {**ranges, **dict(_bound(node))}
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         parts = [_part(index, ranges) for index in _indices(node)]
-        if _is_beyond(parts, sizes.get(node.value.id, [])):
+        if _is_beyond(parts, sizes.get(node.value.id, [])) or any(_is_empty(i, ranges) for i in _indices(node)):
             yield node.value.id
     if isinstance(node, ast.Call) and called(node) in ("copy", "async_copy", "tma_copy") and len(node.args) >= 2:
         yield from _copied(node.args[0], node.args[1], ranges, sizes)
@@ -111,6 +111,15 @@ def _part(index: ast.expr, ranges: Mapping[str, _Range]) -> _Range | None:
 def _is_beyond(parts: list[_Range | None], sizes: list[int | None]) -> bool:
     known = [(part, size) for part, size in zip(parts, sizes, strict=False) if part is not None and size is not None]
     return any(low < 0 or high >= size for (low, high), size in known)
+
+
+def _is_empty(index: ast.expr, ranges: Mapping[str, _Range]) -> bool:
+    """Whether an index is a slice that names no element: `A[bz:bz]`."""
+    if not isinstance(index, ast.Slice):
+        return False
+    part = _part(index, ranges)
+    same = index.lower is not None and index.upper is not None and ast.unparse(index.lower) == ast.unparse(index.upper)
+    return same or (part is not None and part[1] < part[0])
 
 
 def _copied(

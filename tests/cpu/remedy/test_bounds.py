@@ -27,6 +27,9 @@ def main(A: T.Tensor((4, 8), "float32"), B: T.Tensor((8,), "float32")):
         ("T.copy(A[k:4, 0:8], s)", set()),
         ("T.copy(s, B)", set()),  # a row of it
         ("T.copy(A, s)", {"s"}),
+        ("T.copy(A[bx : bx + 1, 0:8], s)", set()),
+        ("T.copy(A[bx:bx, 0:8], s)", {"A"}),  # no row
+        ("T.copy(A[k + 2 : 2, 0:8], s)", {"A"}),  # no row
         ("T.copy(A[row, 0], s)", set()),  # nobody knows
         ("f = T.alloc_local((1,), 'int32'); f[0] = k * 2; row = f[0]; T.copy(A[row, 0], s)", set()),
         ("f = T.alloc_local((1,), 'int32'); f[0] = k * 3; row = f[0]; T.copy(A[row, 0], s)", {"A"}),
