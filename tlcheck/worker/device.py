@@ -9,6 +9,7 @@ from typing import Any
 from tlcheck.errors import UsageError
 from tlcheck.targets.lookup import target
 from tlcheck.targets.target import AMD, Target
+from tlcheck.worker import triton_driver
 from tlcheck.worker.failures import RequestError
 
 _HIP = "7.2.0"  # of a torch that is built for ROCm
@@ -25,7 +26,7 @@ def known_target(arch: str) -> Target:
 
 
 def pretend(arch: str) -> None:
-    """Make torch report one device of this arch, whatever there is: kernels choose tiles by it."""
+    """Make torch, and Triton with it, report one device of this arch, whatever there is: kernels choose tiles by it."""
     found = known_target(arch)
     try:
         import torch
@@ -57,6 +58,7 @@ def pretend(arch: str) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, _always(answer))
+    triton_driver.pretend()
     version: Any = torch.version
     version.hip = _HIP if found.family == AMD else None
     if found.family == AMD:
