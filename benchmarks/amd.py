@@ -11,7 +11,6 @@ done. In copies of the scripts two spellings that 0.1.15 refuses are replaced.
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import tables
 from benchmarks.examples import SETTINGS
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.text import render
@@ -131,7 +131,7 @@ def judged(file: Path, home: Path) -> None:
 
 
 def row_of(file: Path, runs: Sequence[dict[str, Any]], seconds: str) -> Row:
-    """What a report says of the kernel that is saved as SCRIPT/FILE."""
+    """Make the row of a kernel, saved as SCRIPT/FILE, from its report."""
     claims = [claim for run in runs for claim in run["claims"]]
     rules = {claim["finding"]["rule"] for claim in claims if claim["verdict"] == "refuted"}
     codes = {claim["code"] for claim in claims if claim["verdict"] == "undecided"}
@@ -159,8 +159,7 @@ def tabulate(home: Path, table: Path) -> None:
         report = seconds.with_suffix(".report")
         runs = json.loads(report.read_text(encoding="utf-8"))["runs"] if report.exists() else []
         rows.append(row_of(report.relative_to(home / SAVED), runs, seconds.read_text()))
-    with table.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([Row._fields, *sorted(rows)])
+    tables.write(table, Row._fields, rows)
     for line in summary(rows):
         print(line)
 

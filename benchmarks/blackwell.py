@@ -9,7 +9,6 @@ are deleted are. `sum FILE.csv...` adds up, and lists what does not agree by wha
 from __future__ import annotations
 
 import argparse
-import csv
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -24,6 +23,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks import tables
 
 FOLDERS = "gemm_tcgen05 gemm_sm100 flash_attention_sm100 blockscaled_gemm_sm100 deepseek_v4".split()
 WORDS = "tcgen05 tcgen5 tmem cluster dsmem multicast gather nvfp4 nvf4 clc blockscale".split()
@@ -78,7 +79,7 @@ def _captured(checkout: Path, script: Path, into: Path, release: str, arch: str)
 
 def judge(folder: Path, file: Path, jobs: int, limit: float) -> None:
     """Judge the snapshots of a folder that the file has no row for; the largest first."""
-    rows = read(file)
+    rows = tables.read(file, Row)
     rows |= {Row(p.parent.name, "", LOWERED, "", "", "", p.read_text().strip()) for p in folder.glob("*/seconds")}
     known = {(row.script, row.kernel) for row in rows}
     left = [p for p in folder.glob("*/*.snapshot.json") if (p.parent.name, _kernel(p)) not in known]
@@ -88,7 +89,7 @@ def judge(folder: Path, file: Path, jobs: int, limit: float) -> None:
         for number, done in enumerate(as_completed([pool.submit(_judged, path, limit) for path in left]), 1):
             row = done.result()
             rows.add(row)
-            write(file, rows)
+            tables.write(file, Row._fields, rows)
             print(f"{number} of {len(left)}: {' '.join(row)}", flush=True)
     print("\n".join(summary(rows)))
 
@@ -136,35 +137,19 @@ def _child(path: Path, told: multiprocessing.connection.Connection, limit: float
     snapshot = codec.loads(path.read_text(encoding="utf-8"))
     found = verdicts_of(snapshot, with_inputs_of(Request(), snapshot))
     claims = [one for claim in found.claims for one in (claim, *claim.also) if one.counts_as != "warning"]
-    rules = sorted({claim.finding.rule for claim in claims if claim.verdict == "refuted" and claim.finding})
-    codes = sorted({claim.code for claim in found.claims if claim.verdict == "undecided"})
-    words = {
-        f"{claim.finding.rule} {claim.finding.what}" for claim in claims if claim.verdict == "refuted" and claim.finding
-    }
-    words |= {f"{claim.code} {claim.reason}" for claim in found.claims if claim.verdict == "undecided"}
+    refuted = [claim.finding for claim in claims if claim.verdict == "refuted" and claim.finding]
+    undecided = [claim for claim in found.claims if claim.verdict == "undecided"]
+    rules, codes = sorted({finding.rule for finding in refuted}), sorted({claim.code for claim in undecided})
+    words = {f"{finding.rule} {finding.what}" for finding in refuted}
+    words |= {f"{claim.code} {claim.reason}" for claim in undecided}
     if found.failure:
         words.add(found.failure.message)
     state = "failure" if found.failure else "refuted" if rules else "undecided" if codes else "agreed"
     told.send((state, " ".join(rules), " ".join(codes), "; ".join(sorted(words)), f"{time.process_time() - begun:.1f}"))
 
 
-def read(file: Path) -> set[Row]:
-    """The rows of an earlier run."""
-    if not file.exists():
-        return set()
-    with file.open(encoding="utf-8", newline="") as lines:
-        return {Row(*line) for line in list(csv.reader(lines))[1:]}
-
-
-def write(file: Path, rows: Iterable[Row]) -> None:
-    """Write all rows, sorted."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", encoding="utf-8", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows([Row._fields, *sorted(rows)])
-
-
 def summary(rows: Iterable[Row]) -> Iterator[str]:
-    """What a table of results says: kernels by their states, and seconds."""
+    """Count the kernels of a table by their states, and add up its seconds."""
     every = [row for row in rows if row.state != LOWERED]
     lowering = sum(float(row.seconds) for row in rows if row.state == LOWERED)
     counts, judging = Counter(row.state for row in every), sum(float(row.seconds or 0) for row in every)
@@ -177,7 +162,7 @@ def summary(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def forms(rows: Iterable[Row]) -> Iterator[str]:
-    """What is refuted, undecided or not ended, by what is said of it without its numbers, with the kernels."""
+    """Group what is refuted, undecided or not ended by what is said of it without its numbers, with the kernels."""
     alike: dict[tuple[str, str], list[str]] = {}
     for row in sorted(rows):
         if row.state not in ("agreed", LOWERED):
@@ -211,7 +196,8 @@ def main() -> None:
         judge(args.folder.resolve(), args.file, args.j, args.limit)
     else:
         for file in args.files:
-            print(file, *summary(read(file)), *forms(read(file)), sep="\n")
+            rows = tables.read(file, Row)
+            print(file, *summary(rows), *forms(rows), sep="\n")
 
 
 if __name__ == "__main__":

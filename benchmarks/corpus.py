@@ -8,7 +8,6 @@ go on, elsewhere too; it is sorted, so that what is new is what git shows.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import tables
 from benchmarks.examples import sources
 
 FILE = Path(__file__).parents[1] / "results" / "corpus.csv"
@@ -33,20 +33,6 @@ class Row(NamedTuple):
     kernel: str
     state: str
     rules: str
-
-
-def read(file: Path) -> set[Row]:
-    """The rows of an earlier run."""
-    if not file.exists():
-        return set()
-    with file.open(encoding="utf-8", newline="") as lines:
-        return {Row(*line) for line in list(csv.reader(lines))[1:]}
-
-
-def write(file: Path, rows: Iterable[Row]) -> None:
-    """Write all rows, sorted."""
-    with file.open("w", encoding="utf-8", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows([Row._fields, *sorted(rows)])
 
 
 def left(rows: Iterable[Row], script: str, releases: Sequence[str], archs: Sequence[str]) -> list[str]:
@@ -92,13 +78,13 @@ def main() -> None:
     args = parser.parse_args()
     releases, archs = args.toolchains.split(","), args.arch.split(",")
     checkout, end = args.checkout.resolve(), time.monotonic() + 60 * args.minutes
-    rows = read(FILE)
+    rows = tables.read(FILE, Row)
     for script in scripts(checkout):
         missing = left(rows, script, releases, archs)
         if missing and time.monotonic() < end:
             found = judged(checkout, script, missing, archs)
             rows = {row for row in rows if row.script != script or row.release not in missing} | found
-            write(FILE, rows)
+            tables.write(FILE, Row._fields, rows)
             print(f"{script}: {', '.join(missing)}: {len(found)} rows", flush=True)
 
 

@@ -140,7 +140,7 @@ def wave_sums():
 
 @tilelang.jit
 def packed():
-    """What is positive, side by side: the number of a lane among those of its wave."""
+    """Put what is positive side by side, by the number of a lane among those of its wave."""
 
     @T.prim_func
     def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from benchmarks import corpus
+from benchmarks import corpus, tables
 from benchmarks.corpus import Row
 
 KNOWN = [
@@ -23,12 +23,12 @@ def test_what_was_done_is_not_done_again() -> None:
 
 def test_the_file_is_sorted_and_read_again(tmp_path: Path) -> None:
     file = tmp_path / "corpus.csv"
-    assert corpus.read(file) == set()
-    corpus.write(file, KNOWN)
+    assert tables.read(file, Row) == set()
+    tables.write(file, Row._fields, KNOWN)
     first = file.read_text()
     assert [line.partition(",")[0] for line in first.splitlines()] == ["script", "a.py", "b.py", "b.py"]
-    assert corpus.read(file) == set(KNOWN)
-    corpus.write(file, corpus.read(file))
+    assert tables.read(file, Row) == set(KNOWN)
+    tables.write(file, Row._fields, tables.read(file, Row))
     assert file.read_text() == first
 
 
@@ -44,4 +44,4 @@ def test_a_cell_names_the_rules_of_what_is_refuted() -> None:
 def test_the_results_are_sorted() -> None:
     rows = corpus.FILE.read_text(encoding="utf-8").splitlines()[1:]
     assert rows
-    assert sorted(corpus.read(corpus.FILE)) == [Row(*line) for line in csv.reader(rows)]
+    assert sorted(tables.read(corpus.FILE, Row)) == [Row(*line) for line in csv.reader(rows)]

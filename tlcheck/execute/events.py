@@ -275,7 +275,7 @@ class Observer:
         """The next write is that of a statement that ran before."""
 
     def strayed(self, outside: Mask | None) -> None:
-        """The last read took nothing, since the region leaves its buffer there."""
+        """The last read took nothing in lanes where the region leaves its buffer; None for nowhere."""
 
     def combined(self, frame: Frame, position: Position, mask: Mask | None) -> None:
         """The next write is an atomic and lists those lanes that take part. position, mask: of all lanes."""

@@ -60,9 +60,8 @@ _MISSING = tuple(
 _EXACT = 8  # bits of an integer that bfloat16 holds
 _LANE_BY_LANE = Release.of("0.1.14")  # the release from which on a vector's choice and `!` are printed lane by lane
 _COMPLEMENTS = Release.of("0.1.15")  # the release from which on CUDA has `!` for `~` of a bool, and `~` of a vector
-_IN_BITS = (
-    8  # lanes of bool from which on HIP has a bit for each: `~` is right, except where each lane is printed alone
-)
+# Lanes of bool from which on HIP has a bit for each: `~` is right, except where each lane is printed alone.
+_IN_BITS = 8
 _CARRIER = 32  # bits of the integer that holds a short vector
 _FOUR = 4  # bits
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}

@@ -1,4 +1,4 @@
-"""Where a kernel is written: in a case's file, in the file that a case file imports, or in a script."""
+"""Find where a kernel is written: in a case's file, in the file that a case file imports, or in a script."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_a_product_of_matrices_is_exact(terms: int) -> None:
 
 
 def test_the_chance_is_as_the_pages_say() -> None:
-    """Of a formula of degree 1,000 with 400 arguments of functions."""
+    """The formula has degree 1,000 and 400 arguments of functions."""
     assert (1000 / PRIME) ** 2 * 400 < 1e-7
 
 

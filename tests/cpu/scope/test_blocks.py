@@ -117,7 +117,7 @@ def test_a_tail_is_a_class_of_its_own() -> None:
 
 
 def test_one_block_of_each_class_stands_for_the_others() -> None:
-    """Where two may write one element, each stands for itself."""
+    """Each stands for itself if two may write one element."""
     same = _kernel(_copy(_place(), TX))
     assert representatives(COPY, COPY, {}, RAN) == [RAN[0]]
     assert representatives(COPY, _kernel(_copy(_place(_op("floormod", BX, 7)))), {}, RAN) == [*RAN]

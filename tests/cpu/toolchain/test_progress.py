@@ -1,4 +1,4 @@
-"""What an install says while pip works."""
+"""An install says what it does while pip works."""
 
 from __future__ import annotations
 

@@ -39,10 +39,11 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
     if any(len(kernels(function)) > 1 for function in (levels.source, levels.lowered)):
         return Formulas(frozenset(), "the function has several kernels")
     levels, draw = levels.of_representatives(), draw.in_field()
+    together = _batches(levels, levels.source), _batches(levels, levels.lowered)
     sides: list[Mapping[str, Pages]] = []
-    for function, make in ((levels.source, levels.source_invocation), (levels.lowered, levels.lowered_invocation)):
+    for make, batches in zip((levels.source_invocation, levels.lowered_invocation), together, strict=True):
         drawn = sides[0] if sides else {}
-        invocation = make(draw, batches=_batches(levels, function), before=drawn, exact=Field())
+        invocation = make(draw, batches=batches, before=drawn, exact=Field())
         try:
             invocation.run()
         except (Stopped, RecursionError) as stopped:
@@ -50,7 +51,7 @@ def formulas_of(levels: BothLevels, draw: Draw) -> Formulas:
         except Exception as error:  # a fault of ours: it says nothing against what agreed
             return Formulas(frozenset(), fault(error), _line(invocation))
         sides.append(invocation.left)
-    seeds = dict.fromkeys(world.seed for batch in _batches(levels, levels.source) for world in batch)
+    seeds = dict.fromkeys(world.seed for batch in together[0] for world in batch)
     equal = frozenset(
         name
         for name in levels.outputs

@@ -191,14 +191,14 @@ class KernelProgram:
 
     @contextmanager
     def in_parallel(self) -> Iterator[None]:
-        """Compile the body of a T.Parallel: lanes are iterations, not threads."""
+        """Take lanes for iterations, not threads, while the body of a T.Parallel is compiled."""
         saved, self.iterating = self.iterating, True
         yield
         self.iterating = saved
 
     @contextmanager
     def inside_block(self) -> Iterator[None]:
-        """Compile a block: its safe values hold in it alone, and so does what was compiled with them."""
+        """Keep safe values, and what is compiled with them, to the block that is compiled meanwhile."""
         addresses = self.addresses
         saved = addresses.safe_values, self._codes
         addresses.safe_values, self._codes = dict(addresses.safe_values), {}
@@ -207,7 +207,7 @@ class KernelProgram:
 
     @contextmanager
     def following(self, more: bool) -> Iterator[None]:
-        """Compile a statement; more: whether others follow it, or it is repeated."""
+        """Note, while a statement is compiled, whether others follow it, or it is repeated (more)."""
         self.followed += more
         yield
         self.followed -= more

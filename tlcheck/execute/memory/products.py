@@ -17,8 +17,8 @@ def for_blas(matrices: Array) -> Array:
 def product(a: Array, b: Array) -> Array:
     """Multiply matrices (..., M, K) and (..., K, N) in float64.
 
-    Which of several NaNs a sum keeps depends on the processor's BLAS. An element's poison is the first of its row of a,
-    else the first of its column of b.
+    A sum keeps one of several NaNs, and the processor's BLAS decides which. Here an element's poison is the first of
+    its row of a, else the first of its column of b.
     """
     a, b = for_blas(a.astype(np.float64, copy=False)), for_blas(b.astype(np.float64, copy=False))
     found: Array = np.matmul(a, b)

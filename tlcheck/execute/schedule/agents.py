@@ -270,7 +270,7 @@ class Agents:
 
         A barrier of the whole block may stand in a branch only if all of its threads take that (CUDA C++ Programming
         Guide, "Synchronization Functions"; PTX 9.7.13.1 wants so of each warp). Of several worlds each may be another.
-        Where a barrier skips threads that have ended, those at the end of the branch might go on and end.
+        If a barrier skips threads that have ended, those at the end of the branch might go on and end.
         """
         waiting = [a for a in self._agents if not a.ended and a.lanes is not None]
         spins = next((a for a in waiting if a.spins), None)

@@ -142,12 +142,12 @@ def _bounds(uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int]) -
 def _of_index(
     index: Expr, size: int, uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int]
 ) -> Iterator[tuple[int, int, bool]]:
-    for uid in {load.buffer.data.uid for load in _outer(index, tensors) if load.buffer is not None}:
+    for uid in _outer(index, tensors):
         if (most := _largest(_function(index, sizes, _is_of(uid)), size)) is not None:
             yield uid, most + 1, False
     for variable in [e for e in postorder([index]) if e.op == "var" and e.uid in uses.loops]:
         steps = uses.loops[variable.uid]
-        for uid in {load.buffer.data.uid for load in _outer(steps, tensors) if load.buffer is not None}:
+        for uid in _outer(steps, tensors):
             count = _function(steps, sizes, _is_of(uid))
             place = _function(index, sizes, lambda e: e.op == "var" and e.uid == variable.uid)  # noqa: B023
             if (most := _largest(lambda n: place(max(count(n) - 1, 0)), size)) is not None:  # noqa: B023
@@ -155,16 +155,21 @@ def _of_index(
                 yield uid, min(most, size if in_tiles else most) + 1, True
 
 
-def _outer(root: Expr, tensors: Mapping[int, str]) -> Iterator[Expr]:
-    """The elements of tensors that take part in an expression, without those that only say which element is read."""
-    left = [root]
+def _outer(root: Expr, tensors: Mapping[int, str]) -> set[int]:
+    """Find the tensors whose elements take part in an expression, and do not only say which element is read."""
+    left, found = [root], set[int]()
     while left:
         e = left.pop()
-        if e.op == "load" and e.buffer is not None:
-            if e.buffer.data.uid in tensors:
-                yield e
-        else:
+        if (uid := _tensor(e, tensors)) is not None:
+            found.add(uid)
+        elif e.op != "load":
             left += e.args
+    return found
+
+
+def _tensor(e: Expr, tensors: Mapping[int, str]) -> int | None:
+    """Return the tensor of which an expression is an element; None if it is none."""
+    return e.buffer.data.uid if e.op == "load" and e.buffer is not None and e.buffer.data.uid in tensors else None
 
 
 def _alternatives(e: Expr, uses: _Uses) -> Sequence[Expr]:
@@ -249,9 +254,9 @@ def _promised(uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int])
         parts = [part for e in parts for part in (e.args if e.op == "and" else (e,))]
     for part in parts:
         for op, element, number in _comparisons([part]) if part.op in _MIRRORED else ():
-            if element.op == "load" and element.buffer is not None and element.buffer.data.uid in tensors:
+            if (uid := _tensor(element, tensors)) is not None:
                 with suppress(NotModelled):
-                    yield element.buffer.data.uid, op, int(evaluated(number, sizes))
+                    yield uid, op, int(evaluated(number, sizes))
 
 
 def _kept(known: ElementLimits, op: str, number: int) -> ElementLimits:
@@ -265,16 +270,14 @@ def _asked(uses: _Uses, tensors: Mapping[int, str]) -> Iterator[int]:
     """Tensors of which the kernel asks whether an element is -1, or negative."""
     for op, element, number in _comparisons(uses.tests):
         if (op, number.value) in _NONE and number.op == "int":
-            for e in map(_uncast, _alternatives(element, uses)):
-                if e.op == "load" and e.buffer is not None and e.buffer.data.uid in tensors:
-                    yield e.buffer.data.uid
+            found = [_tensor(_uncast(e), tensors) for e in _alternatives(element, uses)]
+            yield from (uid for uid in found if uid is not None)
 
 
 def _chains(uses: _Uses, tensors: Mapping[int, str]) -> Iterator[int]:
     """Tensors that tell a variable where in them it reads next."""
     for uid, values in uses.held.items():
         for value in map(_uncast, values):
-            if value.op == "load" and value.buffer is not None and value.buffer.data.uid in tensors:
-                inside = [e for e in postorder(value.args) if e.op == "load" and e.buffer is not None]
-                if any(e.buffer is not None and e.buffer.data.uid == uid for e in inside):
-                    yield value.buffer.data.uid
+            tensor = _tensor(value, tensors)
+            if tensor is not None and any(map(_is_of(uid), postorder(value.args))):
+                yield tensor

@@ -139,7 +139,7 @@ def _note_built(decorator: Any) -> None:
 
 @contextlib.contextmanager
 def calling(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[None]:
-    """Note that a JIT function is being compiled."""
+    """Note, while this is open, that a JIT function is being compiled."""
     token = _current.set(call_of(jit, args, kwargs))
     try:
         yield

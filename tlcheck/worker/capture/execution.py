@@ -34,7 +34,7 @@ class Executor:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait with the script for values. Raises NoValuesError if it has waited for too long already."""
+        """Count the time that the script waits for values. Raises NoTimeError if there is none left."""
         begun = self._begun = time.monotonic()
         try:
             self.require_time()

@@ -127,7 +127,7 @@ def test_a_fault_of_ours_says_nothing_against_what_agreed(monkeypatch: pytest.Mo
 
 
 def test_blocks_that_others_stand_for_do_not_run_over_the_field() -> None:
-    """What is wrong in them alone is for those to tell who say that they do the same."""
+    """Those who say that blocks do the same tell what is wrong in one alone."""
     asked: list[list[Block]] = []
 
     def first(source: Function, lowered: Function, sizes: Mapping[str, int], blocks: Sequence[Block]) -> list[Block]:

@@ -1,4 +1,4 @@
-"""What integers of a tensor may be, as the kernel uses them; numbers are drawn within that."""
+"""The kernel's use of a tensor limits its integers; numbers are drawn within that."""
 
 from __future__ import annotations
 
