@@ -178,15 +178,16 @@ def install(launched: Callable[[Sequence[Any]], None] | None = None) -> None:
 
 
 def told(failure: Failure) -> Failure:
-    """Return the failure with the packages that were replaced and that its message does not name."""
-    unsaid = [name for name in _used if name not in failure.message]
-    if not unsaid:
+    """Return the failure with the packages that were replaced, and how to install those that it may be about."""
+    if not _used:
         return failure
-    message = f"{failure.message} (not installed, and stood in for: {', '.join(unsaid)})"
-    advice = (
-        "name what its kernels need of these in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
-    )
-    return replace(failure, message=message, detail="\n".join(filter(None, (failure.detail, advice))))
+    named = [name for name in _used if name in failure.message]
+    unsaid = [name for name in _used if name not in named]
+    told = f" (not installed, and stood in for: {', '.join(unsaid)})" if unsaid else ""
+    package = ", ".join(named) or "what its kernels need of these"
+    advice = f"name {package} in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
+    detail = "\n".join(filter(None, (failure.detail, advice)))
+    return replace(failure, message=failure.message + told, detail=detail)
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:

@@ -130,6 +130,9 @@ def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, 
     assert failure is not None
     assert (failure.kind, failure.phase, failure.where) == ("exception", "import", f"{file}:{line}")
     assert failure.message.startswith(message)
+    advice = "in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`" in failure.detail
+    assert advice == ("torch_of_the_moon" in message)
+    assert ("name torch_of_the_moon in `requirements`" in failure.detail) == message.startswith("MissingPackageError")
 
 
 def test_a_package_that_the_kernel_does_not_need_may_be_missing(worker: Client, write: Write, tmp_path: Path) -> None:
