@@ -381,6 +381,14 @@ INTERNAL = ReasonKind(
     "An error in tlcheck ended the judgement of this claim.",
     "report it with the snapshot (`tlcheck check CASE --save DIR`).",
 )
+EXCHANGE_ORDER = ReasonKind(
+    "U042",
+    "ordered-by-a-shuffle",
+    "only a shuffle separates a read and a write",
+    "A shuffle orders a write after a read of the same warp only if the value that is read surely reaches the write "
+    "through it.",
+    "put T.sync_warp() between them.",
+)
 
 _NONE = ReasonKind("", "", "", "", "")
 UNSAID = Reason(_NONE, "")  # of what is decided

@@ -18,7 +18,7 @@ from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.signatures.atomics import Atomic
-from tlcheck.snapshot.ir import Stmt
+from tlcheck.snapshot.ir import Expr, Stmt
 
 COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
 TENSOR_PRODUCTS = "tensor products"  # added to tensor memory: a commit tells an mbarrier when they are complete
@@ -290,6 +290,9 @@ class Observer:
 
     def absent_read(self, mask: Mask) -> None:
         """A shuffle reads threads that take no part, in these threads: undefined (PTX 9.7.9.6, shfl.sync)."""
+
+    def exchanged(self, shuffle: Expr, mask: Mask) -> None:
+        """Active threads give one another values in a shuffle of whole warps."""
 
     # ---- arithmetic
 

@@ -31,14 +31,14 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.arms import are_apart
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.races import Access, Clash, Contest, Race
+from tlcheck.execute.observe.races import EXCHANGE, Access, Clash, Contest, Race
 from tlcheck.execute.observe.releases import ALL, Releases
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.observed import may_order
-from tlcheck.reasons import ATOMICS_ORDER, UNSAID, Reason
+from tlcheck.reasons import ATOMICS_ORDER, EXCHANGE_ORDER, UNSAID, Reason
 from tlcheck.snapshot.ir import Stmt
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
             ordered[name] = contest.words("it" if contest.atomics else race.buffer)
         elif race.across and ordering and not race.sure:
             ordered[name] = Reason(ATOMICS_ORDER, "blocks access it that atomics may order")
+        elif race.missing == EXCHANGE:
+            ordered[name] = Reason(EXCHANGE_ORDER, "a write follows a read that a shuffle alone may order")
         else:
             races.append(race)
     return Attributed(ordered, tuple(races), tuple(contested))

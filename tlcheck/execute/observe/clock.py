@@ -166,8 +166,7 @@ class VectorClock(Observer):
         """fence.proxy.async by active threads: the async proxy sees what their warps know to be over."""
         for world, warps in self._warps_of(mask):
             self.fenced[world, warps] = self.clocks[world, warps][:, : self.rows]
-            own = self.own_of(world, warps)
-            self.clocks[world, warps, self._own[world, warps]] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
+            self.step(world, warps, self.own_of(world, warps) % EPOCH < EPOCH - 1)
 
     def tensor_fence(self, mask: Mask, after: bool) -> None:
         """tcgen05.fence by active threads: before a synchronization of threads, or after one."""
@@ -184,6 +183,10 @@ class VectorClock(Observer):
         for world, warps in self._warps_of(mask):
             own, there = self._own[world, warps], int(at[world])
             finished[there, own] = np.maximum(finished[there, own], self.own_of(world, warps))
+
+    def step(self, world: int, warps: Array, those: Mask) -> None:
+        """Move the time of some warps on by one, within the epoch."""
+        self.clocks[world, warps, self._own[world, warps]] += those
 
     # ---- what agents know
 

@@ -19,6 +19,7 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
 from tlcheck.execute.observe.clock import PENDING, VectorClock, same_epoch
+from tlcheck.snapshot.ir import Expr
 
 # What an access must not race with.
 CONFLICTS = {"read": ("write", "atomic"), "write": ("write", "read", "atomic"), "atomic": ("write", "read")}
@@ -28,10 +29,14 @@ MANY = -1  # as the thread of an access: several of a warp, or a bulk copy
 class LastAccesses:
     """The last access of each warp to each cell, (warps, cells): its time, the thread, the event, the world.
 
-    event, world: None where these are not kept. world: of a cluster the first one.
+    event, world: None where these are not kept. world: of a cluster the first one. shuffles: of reads, those by which
+    their values surely went to other lanes, see `program/exchanges`.
     """
 
-    def __init__(self, rows: int, size: int, events: bool, of_tensor: bool) -> None:
+    def __init__(
+        self, rows: int, size: int, events: bool, of_tensor: bool, shuffles: frozenset[Expr] = frozenset()
+    ) -> None:
+        self.shuffles = shuffles
         self.time, self.thread = np.zeros((rows, size), np.int32), np.full((rows, size), MANY, np.int16)
         self.event = np.zeros((rows, size), np.int32) if events else None
         self.world = np.zeros((rows, size), np.int32) if of_tensor else None
@@ -141,22 +146,33 @@ class Shadow:
         """size: flat cells. events: keep the event of each access. of_tensor: keep its world."""
         self.size, self._warps, self._keeps = size, warps, (events, of_tensor)
         self.writes = LastWrites(size, *self._keeps)
-        self.others: dict[str, LastAccesses] = {}  # reads and atomics, as soon as there are any
+        self.others: dict[tuple[str, frozenset[Expr]], LastAccesses] = {}  # reads and atomics, by `shuffles`
 
-    def record(self, kind: str, cells: AccessedCells, time: Array | int, event: int = 0) -> None:
-        """Remember reads or atomics."""
-        if kind not in self.others:
-            self.others[kind] = LastAccesses(self._warps, self.size, *self._keeps)
-        self.others[kind].record(cells, time, event)
+    def record(
+        self,
+        kind: str,
+        cells: AccessedCells,
+        time: Array | int,
+        event: int = 0,
+        shuffles: frozenset[Expr] = frozenset(),
+    ) -> None:
+        """Remember reads or atomics. shuffles: see `LastAccesses`."""
+        last = self.others.get((kind, shuffles))
+        if last is None:
+            last = self.others[kind, shuffles] = LastAccesses(self._warps, self.size, *self._keeps, shuffles)
+        last.record(cells, time, event)
+
+    def last(self, kind: str) -> list[LastAccesses]:
+        """The last accesses of a kind."""
+        return [self.writes] if kind == "write" else [last for (of, _), last in self.others.items() if of == kind]
 
     def unordered(
         self, kind: str, cells: AccessedCells, now: Array, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """The last accesses that an access of a kind races with, and where: (1 or warps, cells)."""
-        for other in CONFLICTS[kind]:
-            last = self.writes if other == "write" else self.others.get(other)
-            wrong = None if last is None else last.unordered(cells, now, clock)
-            if last is not None and wrong is not None:
+        for last in (last for other in CONFLICTS[kind] for last in self.last(other)):
+            wrong = last.unordered(cells, now, clock)
+            if wrong is not None:
                 yield last, wrong
 
     def without_fences(
@@ -164,10 +180,7 @@ class Shadow:
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """Return the last accesses to tensor memory that lack only fences before one of a kind: (1 or warps, cells)."""
         fenced, over = clock.tensor_of_warps(cells), clock.known_of_warps(cells)
-        for other in CONFLICTS[kind]:
-            last = self.writes if other == "write" else self.others.get(other)
-            if last is None:
-                continue
+        for last in (last for other in CONFLICTS[kind] for last in self.last(other)):
             times, until, known = last.time[:, cells.cell], fenced, over
             if isinstance(last, LastWrites):
                 agent = last.agent.take(cells.cell, axis=1).astype(np.intp)
@@ -184,7 +197,7 @@ class Shadow:
     def arrays(self) -> Iterator[tuple[LastAccesses, str, Array]]:
         """All that is kept, (rows, cells), with its place."""
         for last in (self.writes, *self.others.values()):
-            yield from ((last, name, array) for name, array in vars(last).items() if array is not None)
+            yield from ((last, name, array) for name, array in vars(last).items() if isinstance(array, np.ndarray))
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""

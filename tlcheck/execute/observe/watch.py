@@ -25,12 +25,14 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
+from tlcheck.execute.observe.exchanges import Exchanges
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, SEVERAL, Access, Race
 from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -75,6 +77,7 @@ class Watch(HappensBefore):
         self._reads_late = False
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
+        self._exchanges = Exchanges(machine.function, self)
 
     @property
     def is_settled(self) -> bool:
@@ -101,7 +104,8 @@ class Watch(HappensBefore):
             self._check(access, after_write=access.shadow.wrote(access.cells, self.machine.state.threads))
             if proxy == "async":
                 self._check_fence(access)
-            access.shadow.record("read", access.cells, self.now(access.cells), access.event)
+            shuffles = self._exchanges.feeding(origin.stmt) if proxy == "generic" else frozenset[Expr]()
+            access.shadow.record("read", access.cells, self.now(access.cells), access.event, shuffles)
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
@@ -238,6 +242,10 @@ class Watch(HappensBefore):
         if access is not None:
             self._check_fence(access)
 
+    def exchanged(self, shuffle: Expr, mask: Mask) -> None:
+        """Active threads give one another values in a shuffle of whole warps."""
+        self._exchanges.happened(shuffle, mask)
+
     # ---- memory
 
     def reallocated(self, root: int) -> None:
@@ -291,10 +299,10 @@ class Watch(HappensBefore):
 
         benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
         """
-        cells, kind = access.cells, self._events[access.event].kind
+        cells, event = access.cells, self._events[access.event]
         if access.place.lanes:
-            self._check_tensor_fences(access, kind)
-        for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
+            self._check_tensor_fences(access, event.kind)
+        for last, unordered in access.shadow.unordered(event.kind, cells, self.now(cells), self):
             is_write = last is access.shadow.writes
             for row, wrong in enumerate(unordered):
                 if self.releases is not None and wrong.any():
@@ -303,7 +311,12 @@ class Watch(HappensBefore):
                 within = wrong & ~across
                 if across.any() and not is_write:
                     within[:] = False  # other blocks are enough to say
-                for mask, missing in ((across, BLOCKS), (within, "")):
+                perhaps = np.zeros_like(within)
+                if not is_write and event.kind == "write" and event.proxy == "generic" and within.any():
+                    surely, perhaps = self._exchanges.between(last, row, cells, event.origin.stmt)
+                    perhaps &= within & ~surely
+                    within &= ~(surely | perhaps)
+                for mask, missing in ((across, BLOCKS), (within, ""), (perhaps, EXCHANGE)):
                     if benign is not None:
                         mask &= ~benign
                     if is_write and after_write is not None:

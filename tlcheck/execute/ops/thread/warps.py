@@ -19,6 +19,7 @@ from tlcheck.execute.ops.thread.sync import meet
 from tlcheck.execute.options import ABSENT
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.program.exchanges import LANES, is_of_warp
 from tlcheck.snapshot.ir import Expr
 
 Source = Callable[[Array, Array, Array], Array]
@@ -81,11 +82,15 @@ def _shuffle(source: Source) -> Callable[[Expr, KernelProgram], Run]:
         width = program.code(e.args[3]) if len(e.args) > 3 else None
         kind, (thread, lane) = kind_of(e.args[1].dtype), _threads(program)
         warp = program.options.target.warp
+        whole = warp <= LANES.bit_length() and is_of_warp(e)
 
         def run(frame: Frame) -> Value:
             size = np.asarray(warp if width is None else width.run(frame), np.int64)
             other = source(lane, np.asarray(by.run(frame), np.int64), size)
-            return from_lanes(value.run(frame), thread - lane + other, frame, program, kind)
+            given = value.run(frame)
+            if whole:
+                program.observers.exchanged(e, frame.mask())
+            return from_lanes(given, thread - lane + other, frame, program, kind)
 
         return run
 
