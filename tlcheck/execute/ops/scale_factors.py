@@ -8,10 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.execute.memory.values import Array, from_bits, kind_of
+from tlcheck.snapshot.ir import Expr
 
 UE8M0, UE4M3 = "ue8m0", "ue4m3"
 _BIAS, _NO_NUMBER = 127, 255
 _MAGNITUDE = 0x7F
+_MATRICES = 3  # A, B and C
+
+
+def has_factors(e: Expr) -> bool:
+    """Whether a call is a block-scaled product. Up to 0.1.12 it is T.gemm with regions of factors besides A, B, C."""
+    if e.value == "gemm":
+        return sum(a.op == "call" and a.value == "region" for a in e.args) > _MATRICES
+    return e.value in ("gemm_blockscaled", "tcgen05_gemm_blockscaled")
 
 
 def factors(words: Array, number: int | Array, of: str = UE8M0) -> Array:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0
+from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0, has_factors
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_PRODUCTS = ("gemm_blockscaled", "tcgen05_gemm_blockscaled")
 _COPIES = ("copy", "tma_copy", "async_copy", "tcgen05_cp_warpx4")
 _REGIONS = ("region", "tvm_access_ptr", "address_of")
 
@@ -22,7 +21,7 @@ def scale_words(function: Function) -> Mapping[str, str]:
     types: dict[int, str] = {}
     calls = [e for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call"]
     for e in calls:
-        if e.value in _PRODUCTS:
+        if has_factors(e):
             regions = [uid for a in e.args if (uid := _buffer(a)) is not None]
             narrow = _bits(e.args[0]) == 4
             types |= dict.fromkeys(regions[-2:], UE4M3 if narrow else UE8M0)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.compare.test_tensor_memory_kernels import changed, fixture, gone, more, verdicts
-from tests.cpu.mutations.tools import called, integer, with_argument, with_statement
+from tests.cpu.mutations.tools import called, integer, with_argument, with_call, with_statement
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Evaluate
 from tlcheck.snapshot.walk import statements
 
-KERNEL = "scaled-0.1.15"
+KERNEL, PRODUCT = "scaled-0.1.15", "tcgen05_gemm_blockscaled"
 SIZE, TERMS, GRAIN = 128, 256, 64
 
 
@@ -24,6 +24,18 @@ def test_it_is_executed_to_the_end() -> None:
     found = execute(fixture(KERNEL), Request())
     assert verdicts(found) == {"C": "agreed"}
     assert not found.races
+
+
+def test_a_product_with_factors_that_is_written_as_a_gemm_has_its_factors() -> None:
+    """As 0.1.12 writes it: strides, offsets, packing and waits stand between the flag that clears and the mbarrier."""
+    snapshot = fixture(KERNEL)
+    source = snapshot.checkpoints["source"]
+    product = next(s.value for s in statements(source.body) if isinstance(s, Evaluate) and called(s) == PRODUCT)
+    between = tuple([integer(value) for value in (GRAIN, GRAIN, 0, 0, 1, 0)])
+    older = replace(product, value="gemm", args=(*product.args[:10], *between, *product.args[10:]))
+    function = with_call(source, product, older)
+    found = execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "source": function}), Request())
+    assert verdicts(found) == {"C": "agreed"}
 
 
 def test_each_term_has_the_factors_of_its_row_and_column() -> None:
@@ -71,7 +83,7 @@ def test_a_tile_with_factors_of_two_words_is_undecided() -> None:
     """TileLang numbers the factors of a tile modulo 4, and takes them all from one word (issue 2644, C14)."""
     snapshot = fixture(KERNEL)
     source = snapshot.checkpoints["source"]
-    product = next(s for s in statements(source.body) if called(s) == "tcgen05_gemm_blockscaled")
+    product = next(s for s in statements(source.body) if called(s) == PRODUCT)
     last = len(product.value.args) - 1 if isinstance(product, Evaluate) else 0
     later = with_statement(source, product, more(last, 4 * GRAIN - TERMS // 4 // 2))
     found = execute(replace(snapshot, checkpoints={**snapshot.checkpoints, "source": later}), Request())

@@ -18,14 +18,15 @@ from dataclasses import replace
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.compile.registry import call
+from tlcheck.execute.compile.registry import CALLS, call
 from tlcheck.execute.events import PRODUCTS, TENSOR_PRODUCTS, Cell, Operands, Operation
 from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.products import product
 from tlcheck.execute.memory.values import Array, Kind, Value
+from tlcheck.execute.ops.scale_factors import has_factors
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
@@ -39,8 +40,10 @@ _WAIT = 15  # how many products may go on
 
 
 @call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm")
-def gemm(e: Expr, program: KernelProgram) -> Run:
+def gemm(e: Expr, program: KernelProgram) -> Run | Code:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
+    if has_factors(e):
+        return CALLS["gemm_blockscaled"](e, program)
     in_pairs = dict(e.annotations).get("use_2cta", "0") not in ("0", "False")
     a, b, c = (whole(_matrix(e, number, program), program) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
