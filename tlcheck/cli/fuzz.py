@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         "--reduce", type=positive, default=_SECONDS, metavar="S", help="for each new finding (default: 120)"
     )
     parser.add_argument("--no-reduce", action="store_true", help="leave kernels as they were found")
-    add_lowering_arguments(parser, archs=",".join(USUAL), pass_configs=False)
+    add_lowering_arguments(parser, archs=",".join(USUAL))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,12 +55,14 @@ def run(args: argparse.Namespace) -> int:
     settings = lowering.settings(config)
     toolchain = resolve(settings.toolchain, settings.requirements)
     against = resolve(args.against, settings.requirements) if args.against else None
-    folder = CampaignFolder(args.output, settings.toolchain)
+    folder = CampaignFolder(args.output, " ".join((settings.toolchain, *lowering.pass_configs)))
     if args.from_number is not None:
         folder.begin_at(args.from_number)
     if args.export is not None:
         make_folder(args.export)
-    plan = CampaignPlan(toolchain, settings.arch or USUAL, seeds(args.seeds), against, args.export)
+    plan = CampaignPlan(
+        toolchain, settings.arch or USUAL, seeds(args.seeds), against, args.export, settings.pass_configs
+    )
     with stoppable() as interruption, working(loudness=settings.loudness) as (place, bar):
         campaign = Campaign(plan, folder, settings.jobs or processors(), lambda f: _tell(bar, f))
         interruption.add(campaign.stop)

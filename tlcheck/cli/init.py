@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
         "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: tests that lead to TileLang)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
-    add_lowering_arguments(parser, pass_configs=False, archs=USUAL[-1])
+    add_lowering_arguments(parser, archs=USUAL[-1])
     add_script_arguments(parser)
 
 
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if not has_table:
         config = replace(config, pythonpath=_import_folders())
     config = _with_pin(config, args.toolchain)
-    settings = read(LoweringOptions, args).settings(config, scripts_of(args))
+    lowering = read(LoweringOptions, args)
+    settings = lowering.settings(config, scripts_of(args))
     resolve(settings.toolchain, settings.requirements)  # what is missing is said before anything is asked
     scripts = _scripts(args.scripts)
     files = [_CASES / f"{script.path.stem}_cases.py" for script in scripts]
@@ -78,10 +80,11 @@ def run(args: argparse.Namespace) -> int:
         _write_table(settings.toolchain, config)
     if writes_workflow:
         _write_workflow()
-    print(f"checking {_CASES}: `tlcheck check {_CASES}`", flush=True)
+    words = [str(_CASES), *(word for one in lowering.pass_configs for word in ("--pass-config", one))]
+    print(f"checking {_CASES}: `{shlex.join(['tlcheck', 'check', *words])}`", flush=True)
     checking = Parser()
     check.add_arguments(checking)
-    return check.run(checking.command_line([str(_CASES), "--toolchain", settings.toolchain]))
+    return check.run(checking.command_line([*words, "--toolchain", settings.toolchain]))
 
 
 def _require_own_project(config: Config) -> None:

@@ -31,12 +31,10 @@ def add_lowering_arguments(
     toolchain: bool = True,
     archs: str = "what cases declare",
     cluster: bool = False,
-    pass_configs: bool = True,
 ) -> None:
     """Add all of `LoweringOptions`. archs: the default, in words.
 
-    toolchain: whether the command works with one of them. cluster: whether it can work on a cluster. pass_configs:
-    whether it can change those of kernels.
+    toolchain: whether the command works with one of them. cluster: whether it can work on a cluster.
     """
     parser.add_argument("--arch", metavar="LIST", help=f"comma list such as {','.join(USUAL)} (default: {archs})")
     if toolchain:
@@ -46,15 +44,14 @@ def add_lowering_arguments(
     parser.add_argument(
         "--arg", dest="args", action="append", default=[], metavar="NAME=VALUE", help="build argument; may be repeated"
     )
-    if pass_configs:
-        parser.add_argument(
-            "--pass-config",
-            dest="pass_configs",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="over the kernel's own, such as TL_DISABLE_WGMMA=True; may be repeated",
-        )
+    parser.add_argument(
+        "--pass-config",
+        dest="pass_configs",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="over the kernel's own, such as TL_DISABLE_WGMMA=True; may be repeated",
+    )
     parser.add_argument(
         "-k", dest="keyword", metavar="EXPR", help="only kernels, or tests, with such names: 'sparse and not fp8'"
     )
@@ -87,8 +84,6 @@ def add_lowering_arguments(
             help="lower and judge on a Ray cluster: ray://HOST:PORT, HOST:PORT or `auto`",
         )
     parser.set_defaults(**{name: None for name, has in (("toolchain", toolchain), ("cluster", cluster)) if not has})
-    if not pass_configs:
-        parser.set_defaults(pass_configs=[])
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,21 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.bench import KernelBench
 from tlcheck.verdicts.kept import Verdicts
 from tlcheck.worker.jobs import LowerJob
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.protocol import PASS_CONFIG, Failure
 
 _CALLS = re.compile(r"\btl::(\w+)")
+_SECONDS = 60.0  # of the processor, for one lowering
 _LARGEST = 3_000_000  # bytes of a snapshot: larger ones take minutes to judge
 _TOO_LARGE = Failure("size", "check", "the lowered kernel is too large for a campaign")
 
@@ -40,11 +43,11 @@ class Judged:
 class FuzzBench:
     """Judges one kernel after the other, of one release.
 
-    request: of a first look, without who wrote what. seconds: of the processor, for one lowering.
+    request: of a first look, without who wrote what. pass_configs: over those of the kernels.
     """
 
-    def __init__(self, toolchain: Toolchain, folder: Path, request: Request, seconds: float = 60.0) -> None:
-        self._folder, self._request, self._seconds = folder, request, seconds
+    def __init__(self, toolchain: Toolchain, folder: Path, request: Request, pass_configs: Mapping[str, str]) -> None:
+        self._folder, self._request, self._pass_configs = folder, request, pass_configs
         self._bench = KernelBench([toolchain])
         self._number = 0
 
@@ -53,16 +56,20 @@ class FuzzBench:
         self._bench.close()
 
     def judged(self, text: str, name: str, arch: str, keep: Path | None = None) -> Judged:
-        """Lower a kernel, and judge it. name: of the function that makes it. keep: the file for its snapshot."""
+        """Lower a kernel, and judge it. name: of the function that makes it. keep: the file for its snapshot.
+
+        Raises UsageError for a pass configuration that the release does not have.
+        """
         begin = time.monotonic()
         self._number += 1
         file = self._folder / f"kernel{os.getpid()}_{id(self)}_{self._number}.py"
         snapshot = file.with_suffix(".snapshot.json")
         file.write_text(text, encoding="utf-8")
         try:
-            job = LowerJob(str(file), name, output=str(snapshot), arch=arch, timeout=self._seconds)
-            answer = self._bench.lowered(0, job)
+            answer = self._bench.lowered(0, self._job(file, name, snapshot, arch))
             refused, lowering = answer.failure, answer.cpu
+            if refused is not None and refused.kind == PASS_CONFIG:
+                raise UsageError(refused.message)
             if refused is not None:
                 return Judged(refused, None, frozenset(), lowering, time.monotonic() - begin)
             if snapshot.stat().st_size > _LARGEST:
@@ -77,3 +84,8 @@ class FuzzBench:
         finally:
             file.unlink(missing_ok=True)
             snapshot.unlink(missing_ok=True)
+
+    def _job(self, file: Path, name: str, snapshot: Path, arch: str) -> LowerJob:
+        return LowerJob(
+            str(file), name, output=str(snapshot), arch=arch, timeout=_SECONDS, pass_configs=self._pass_configs
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,13 +31,14 @@ _LEAST, _MOST = 0.5, 4.0  # weights
 @dataclass(frozen=True)
 class CampaignPlan:
     """Kernels to fuzz, and where. against: a release that has to be right, for a finding to count. kept: the folder
-    for snapshots of kernels that count; None for none."""
+    for snapshots of kernels that count; None for none. pass_configs: over those of the kernels."""
 
     toolchain: Toolchain
     archs: tuple[str, ...]
     seeds: Sequence[SeedKernel] = ()
     against: Toolchain | None = None
     kept: Path | None = None
+    pass_configs: Mapping[str, str] = field(default_factory=dict)
     request: Request = REQUEST
 
 
@@ -78,8 +79,9 @@ class Campaign:
 
     def _work(self, folder: Path, end: float, problems: list[BaseException]) -> None:
         """Do a thread's work. An error in one thread ends all."""
-        bench = FuzzBench(self.plan.toolchain, folder, self.plan.request)
-        other = FuzzBench(self.plan.against, folder, self.plan.request) if self.plan.against is not None else None
+        how = self.plan.request, self.plan.pass_configs
+        bench = FuzzBench(self.plan.toolchain, folder, *how)
+        other = FuzzBench(self.plan.against, folder, *how) if self.plan.against is not None else None
         try:
             while time.monotonic() < end and not self._ended.is_set():
                 number, kernel = self._next()

@@ -84,7 +84,7 @@ class FindingReducer:
             found.name,
             (toolchain,),
             replace(self.request, seeds=finding.seeds[:1] or self.request.seeds[:1]),
-            LowerJob("", "", output="", arch=found.arch),
+            LowerJob("", "", output="", arch=found.arch, pass_configs=self.settings.pass_configs),
             open_cache(self.settings.cache),
         )
         benches = Benches(trials, self.settings.jobs or processors(), self.working, {})

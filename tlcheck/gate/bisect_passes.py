@@ -20,7 +20,7 @@ from tlcheck.program.atomics import Site
 from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
-from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.claim import Claim, PassRole
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.source_lines import with_lines
@@ -36,7 +36,7 @@ class Guilty:
     should have. Without a name it is the code generator, after the last one.
 
     difference: lines of TIR, before and after the pass, as a diff. buffers: whose lines matter in it. notes: what else
-    there is to say of the pass, such as which before it could not be executed.
+    there is to say of the pass, such as which before it could not be executed. role: as in `FindingHistory`.
     """
 
     pass_name: str
@@ -45,6 +45,7 @@ class Guilty:
     difference: tuple[str, ...]
     notes: tuple[str, ...] = ()
     buffers: tuple[str, ...] = ()
+    role: PassRole = "breaks"
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,20 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
     origin = claim.finding.origin if claim.finding is not None else None
     buffers = tuple(dict.fromkeys([*(origin.buffers if origin is not None else ()), claim.buffer]))
     difference = tuple(list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:])
-    return Guilty(name, number, claim, difference, tuple(_notes(pipeline, claim, onset)), buffers)
+    notes, role = tuple(_notes(pipeline, claim, onset)), _role(pipeline, claim, onset)
+    return Guilty(name, number, claim, difference, notes, buffers, role)
+
+
+def _role(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> PassRole:
+    """What a pass after which something is wrong has to do with it."""
+    if onset.between or any(_unsaved(pipeline, onset.number)) or _is_unwatched(pipeline, claim, onset):
+        return "may-break"
+    return "orders" if onset.orders == pipeline.names[onset.number] else "breaks"
+
+
+def _is_unwatched(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> bool:
+    """Whether orders may be wrong since before they were watched."""
+    return claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors
 
 
 def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
@@ -214,7 +228,7 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
         passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
         yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
     yield from _unsaved(pipeline, onset.number)
-    if claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors:
+    if _is_unwatched(pipeline, claim, onset):
         yield "or an earlier one: orders are watched from tl.VectorizeLoop on"
     elif onset.orders == pipeline.names[onset.number]:
         yield f"{onset.orders} should have ordered them"
@@ -239,8 +253,9 @@ def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
     notes = tuple(_unsaved(pipeline, number))
+    role: PassRole = "may-break" if notes else "breaks"
     without_names = tuple(lines)[2:]  # of two files
-    return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes, (claim.buffer,))
+    return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes, (claim.buffer,), role)
 
 
 def is_of_the_library(claim: Claim, before: Sequence[str]) -> bool:

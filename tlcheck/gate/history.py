@@ -164,7 +164,8 @@ def _told(claim: Claim, neighbours: Sequence[Result], passes: Mapping[_Name, Gui
             unknown.append(result.run.release)
     guilty = passes.get((claim.kind, claim.buffer))
     name, note = _culprit(guilty)
-    history = FindingHistory(tuple(right), tuple(wrong), tuple(unknown), verdicts == {PROVED}, name, note)
+    role = guilty.role if guilty is not None else "breaks"
+    history = FindingHistory(tuple(right), tuple(wrong), tuple(unknown), verdicts == {PROVED}, name, role, note)
     return replace(claim, also=also, finding=replace(claim.finding, history=history))
 
 

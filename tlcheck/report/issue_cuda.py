@@ -14,6 +14,7 @@ _COLUMNS, _OF_A_SIDE = 160, 4
 _READABLE = 100  # columns: in longer lines indices are left out
 _ORDERING = r"(?<!warpgroup_)(wait|syncthreads|sync_thread|fence|arrive|commit)(?!_operand)"  # in names of functions
 _MISSING = {"a barrier": r"sync(threads|_thread)|named_barrier", "fence": r"fence_proxy", "a wait": r"wait"}
+_FENCES = {"CUDA": "cuda", "HIP": "cpp"}  # what GitHub colours the code as
 _LEAST = 5  # lines of a kernel that are worth showing
 _IDLE = re.compile("warpgroup_fence_operand")  # for the compiler alone
 _LOOP = re.compile(r"for \(int (\w+) =")
@@ -38,16 +39,16 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     elif ordering and _size(ordering) <= room:
         yield from _difference(issue.cuda, ordering, f"**{language}**: {release}", ", in part")
     elif generated and len(generated) <= room:
-        yield from _listing(f"**{language}** of {release}, without declarations:", [*map(_cut, generated)])
+        yield from _listing(language, f"of {release}, without declarations", [*map(_cut, generated)])
     elif excerpt and origin is not None:
-        yield from _listing(f"**{language}** of {release}, the lines about `{origin.buffers[0]}`:", excerpt)
+        yield from _listing(language, f"of {release}, the lines about `{origin.buffers[0]}`", excerpt)
     elif some := _fitting(named, room):
         yield from _difference(issue.cuda, some, f"**{language}**: {release}", ", in part")
     elif issue.generated == ():
         yield from (f"**{language}** of {release}: the kernel does nothing.", "")
     elif generated and room >= _LEAST:
         rows = [*map(_cut, generated[: room - 1]), f"  // {len(generated) - room + 1} lines more"]
-        yield from _listing(f"**{language}** of {release}, without declarations:", rows)
+        yield from _listing(language, f"of {release}, without declarations", rows)
 
 
 def language_of(arch: str) -> str:
@@ -90,9 +91,9 @@ def _difference(change: CudaChange | None, hunks: Sequence[Sequence[str]], wrong
     yield ""
 
 
-def _listing(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield title
-    yield "```cuda"
+def _listing(language: str, title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield f"**{language}** {title}:"
+    yield f"```{_FENCES[language]}"
     yield from lines
     yield "```"
     yield ""

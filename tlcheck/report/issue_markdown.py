@@ -17,8 +17,6 @@ from tlcheck.verdicts.claim import Finding, FindingHistory
 
 LONGEST = 60  # lines
 _COLUMNS = 160
-_UNSURE = "or an earlier one: "  # of a pass
-_ORDERED = " should have ordered them"  # of a pass that only puts barriers or fences in
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
     "early": "`{}` is read before it is written",
@@ -70,7 +68,7 @@ def _below(issue: Issue) -> Iterator[str]:
 
 def _title(issue: Issue, finding: Finding) -> str:
     """The pass that is to blame, and what happens first."""
-    is_sure = issue.reduced.pass_name and not _note(finding).startswith(_UNSURE)
+    is_sure = issue.reduced.pass_name and _history(finding).role != "may-break"
     guilty = f"{issue.reduced.pass_name}: " if is_sure else ""
     origin = finding.origin
     words = _TITLES.get(origin.kind, "") if origin is not None and origin.buffers else ""
@@ -81,7 +79,7 @@ def _title(issue: Issue, finding: Finding) -> str:
 
 def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     """Yield what happens first, what comes of it, and the pass."""
-    lines = issue.text.splitlines()
+    lines, history = issue.text.splitlines(), _history(finding)
     if finding.origin is not None and issue.claim.kind == "atomic":
         yield _sentence(quoted(f"{finding.what}, at line {finding.origin.line}", lines))
         yield f"For example in {finding.words}."
@@ -95,12 +93,12 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
         yield "The TIR after the last pass is still right; the code made of it, or the device library, is not."
-    elif name and (note := _note(finding)).startswith(_UNSURE):
-        yield f"The TIR is wrong after `{name}`; where it begins is not known: {note.removeprefix(_UNSURE)}."
-    elif name and note.endswith(_ORDERED):
+    elif name and history.role == "may-break":
+        yield f"The TIR is wrong after `{name}`: to blame is this pass, {history.note}."
+    elif name and history.role == "orders":
         yield f"`{name}` should have ordered them."
     elif name:
-        yield f"The TIR is right before `{name}`, and wrong after it{f' ({note})' if note else ''}."
+        yield f"The TIR is right before `{name}`, and wrong after it{f' ({history.note})' if history.note else ''}."
 
 
 def _lowered_statement(finding: Finding) -> str:
@@ -110,15 +108,14 @@ def _lowered_statement(finding: Finding) -> str:
     return stmt if len(stmt) <= _COLUMNS else ""
 
 
-def _note(finding: Finding) -> str:
-    """Return what else there is to say of the pass."""
-    return finding.history.note if finding.history is not None else ""
+def _history(finding: Finding | None) -> FindingHistory:
+    """Return where else it is wrong; an empty history where nobody looked."""
+    return finding.history if finding is not None and finding.history is not None else FindingHistory(())
 
 
 def _releases(issue: Issue) -> str:
     """Return where it is wrong and right, as far as that was tried."""
-    finding, release = issue.claim.finding, issue.reduced.result.run.release
-    history = finding.history if finding is not None and finding.history is not None else FindingHistory(())
+    history, release = _history(issue.claim.finding), issue.reduced.result.run.release
     wrong = sorted({release, *history.wrong_in}, key=Release.of)
     if len(wrong) > 2 and not (history.right_in or history.open_in):
         return f"wrong in all {len(wrong)} that were tried, {wrong[0]} to {wrong[-1]}."

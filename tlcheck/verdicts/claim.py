@@ -32,6 +32,7 @@ OriginKind = Literal[
     "unordered",
     "illegal",
 ]
+PassRole = Literal["breaks", "may-break", "orders"]
 Status = Literal["same", "different", "undecided"]
 
 _LETTERS: Mapping[str, Kind] = {"A": "atomic", "O": "output", "R": "order", "L": "legality", "S": "source"}
@@ -180,7 +181,9 @@ class FindingHistory:
     right_in: the nearest installed releases that have it right, oldest first. wrong_in: those tried that have the
     kernel wrong too. open_in: those of which it is not known. proved: whether it is proved in each that has it right,
     and not only agrees in what was executed. pass_name: the first pass after which it is wrong, empty where that is not
-    known. note: what else there is to say of the pass, such as passes before it that could not be executed.
+    known. role: `breaks` where the TIR is right before that pass, `may-break` where an earlier one may be to blame,
+    `orders` where it should have ordered two accesses. note: what else there is to say of the pass, such as passes
+    before it that could not be executed.
     """
 
     right_in: tuple[str, ...]
@@ -188,6 +191,7 @@ class FindingHistory:
     open_in: tuple[str, ...] = ()
     proved: bool = False
     pass_name: str = ""
+    role: PassRole = "breaks"
     note: str = ""
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from tests.cpu.checking import installed
 from tlcheck import __version__
 from tlcheck.cli.main import main
 from tlcheck.config import read_config
+from tlcheck.lower.session import Settings
 from tlcheck.toolchain.releases import PINNED
 
 ROOT = Path(__file__).parents[3]
@@ -127,6 +129,19 @@ def test_settings_that_are_there_get_paths_and_the_projects_own_release_is_check
     assert read_config(project).paths == (project / "cases",)
     assert main(["init", "--force", "--toolchain", PINNED]) == 0
     assert checked[2:] == [PINNED, PINNED]
+
+
+def test_kernels_are_captured_and_checked_with_the_given_pass_configurations(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowered: list[Settings] = []
+    checked: list[Namespace] = []
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda _, settings, seconds: lowered.append(settings))
+    monkeypatch.setattr("tlcheck.cli.check.run", lambda args: checked.append(args) or 0)
+    assert main(["init", "--pass-config", "TL_DISABLE_WGMMA=True"]) == 0
+    assert [settings.pass_configs for settings in lowered] == [{"TL_DISABLE_WGMMA": "True"}]
+    assert [args.pass_configs for args in checked] == [["TL_DISABLE_WGMMA=True"]]
+    assert "`tlcheck check cases --pass-config TL_DISABLE_WGMMA=True`" in capsys.readouterr().out
 
 
 def test_without_a_kernel_nothing_is_written(

@@ -17,7 +17,8 @@ from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.claim import Claim, Finding, FindingOrigin, SourceLine
 from tlcheck.verdicts.kept import Verdicts
 from tlcheck.witness import Element
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.jobs import LowerJob
+from tlcheck.worker.protocol import PASS_CONFIG, Answer, Failure
 
 TOOLCHAIN = Toolchain("0.1.15", "release", Path("python"))
 
@@ -140,6 +141,24 @@ def test_a_finding_says_what_the_other_release_makes_of_it(run: Callable[..., Ca
 def test_snapshots_are_exported_of_what_counts(run: Callable[..., CampaignFolder], tmp_path: Path) -> None:
     run([judged(claim()), judged(claim("source", "refuted")), judged(claim(verdict="refuted"))], kept=tmp_path)
     assert sorted(file.name for file in tmp_path.glob("*.json")) == ["000000.snapshot.json", "000002.snapshot.json"]
+
+
+def test_a_campaign_sets_pass_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user hears of one that the release does not have, and not once for each kernel."""
+    jobs: list[LowerJob] = []
+
+    class KernelBench:
+        def __init__(self, *_: Any) -> None: ...
+        def close(self) -> None: ...
+        def lowered(self, place: int, job: LowerJob) -> Answer:
+            jobs.append(job)
+            return Answer(None, Failure(PASS_CONFIG, "build", "there is none"), 0.0, 0.0, "")
+
+    monkeypatch.setattr("tlcheck.fuzz.bench.KernelBench", KernelBench)
+    plan = CampaignPlan(TOOLCHAIN, ("sm_80",), pass_configs={"TL_X": "True"})
+    with pytest.raises(UsageError, match="there is none"):
+        Campaign(plan, CampaignFolder(tmp_path, "0.1.15"), 1).run(60)
+    assert [job.pass_configs for job in jobs] == [{"TL_X": "True"}]
 
 
 def test_a_folder_is_of_one_release(tmp_path: Path) -> None:

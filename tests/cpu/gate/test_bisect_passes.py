@@ -118,6 +118,8 @@ def test_passes_whose_tir_could_not_be_saved_may_be_guilty(left_out: tuple[str, 
     said = reported(judge_passes(make_run(), part))
     at = said.index("  tl.LowerTileOp (pass 3) makes it wrong")
     assert said[at + 1].strip() == line
+    assert [guilty.role for guilty in judge_passes(make_run(), part).guilty] == ["may-break"]
+    assert [guilty.role for guilty in judge_passes(make_run(), whole).guilty] == ["breaks"]
     assert not any("could not be saved" in each for each in reported(judge_passes(make_run(), whole)))
 
 

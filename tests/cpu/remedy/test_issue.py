@@ -24,7 +24,7 @@ from tlcheck.report.fix_text import paste
 from tlcheck.report.issue_markdown import LONGEST, _sentence, quoted
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.verdicts.claim import Excerpt, FindingHistory, FindingOrigin
+from tlcheck.verdicts.claim import Excerpt, FindingHistory, FindingOrigin, PassRole
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Element
 
@@ -98,6 +98,8 @@ def test_an_amd_gpu_has_hip() -> None:
     text = markdown(replace(about, reduced=replace(about.reduced, result=result)))
     assert "Without a GPU it prints the HIP source." in text
     assert "**HIP**: 0.1.13 (`-`) against" in text
+    alone = replace(about, reduced=replace(about.reduced, result=result), cuda=None, generated=("f0();",))
+    assert "**HIP** of 0.1.13, without declarations:\n```cpp\nf0();\n```\n" in markdown(alone)
 
 
 def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
@@ -105,14 +107,14 @@ def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     finding = about.claim.finding
     assert finding is not None
 
-    def noted(note: str) -> str:
-        history = FindingHistory((), pass_name="tl.VectorizeLoop", note=note)
+    def noted(note: str, role: PassRole) -> str:
+        history = FindingHistory((), pass_name="tl.VectorizeLoop", role=role, note=note)
         return markdown(replace(about, claim=replace(about.claim, finding=replace(finding, history=history))))
 
-    unsure = noted("or an earlier one: orders are watched from tl.VectorizeLoop on")
+    unsure = noted("or an earlier one: orders are watched from tl.VectorizeLoop on", "may-break")
     assert unsure.startswith("# [Bug] `O` is read before it is written (sm_80, 0.1.13)\n")
-    assert "where it begins is not known: orders are watched from tl.VectorizeLoop on." in unsure
-    sure = noted("it gives f a layout for 100 of its 256 elements")
+    assert "to blame is this pass, or an earlier one: orders are watched from tl.VectorizeLoop on." in unsure
+    sure = noted("it gives f a layout for 100 of its 256 elements", "breaks")
     assert sure.startswith("# [Bug] tl.VectorizeLoop: ")
     assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
 
@@ -121,9 +123,8 @@ def test_a_pass_that_leaves_a_barrier_out_has_changed_nothing() -> None:
     about = issue()
     finding = about.claim.finding
     assert finding is not None
-    note = "tl.ThreadSync should have ordered them"
     claim = replace(
-        about.claim, finding=replace(finding, history=FindingHistory((), pass_name="tl.ThreadSync", note=note))
+        about.claim, finding=replace(finding, history=FindingHistory((), pass_name="tl.ThreadSync", role="orders"))
     )
     result = replace(about.reduced.result, claims=(claim,))
     text = markdown(replace(about, claim=claim, reduced=replace(about.reduced, result=result, after=result)))
