@@ -137,7 +137,12 @@ def test_kernels_are_captured_and_checked_with_the_given_pass_configurations(
     lowered: list[Settings] = []
     checked: list[Namespace] = []
     monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda _, settings, seconds: lowered.append(settings))
-    monkeypatch.setattr("tlcheck.cli.check.run", lambda args: checked.append(args) or 0)
+
+    def check(args: Namespace) -> int:
+        checked.append(args)
+        return 0
+
+    monkeypatch.setattr("tlcheck.cli.check.run", check)
     assert main(["init", "--pass-config", "TL_DISABLE_WGMMA=True"]) == 0
     assert [settings.pass_configs for settings in lowered] == [{"TL_DISABLE_WGMMA": "True"}]
     assert [args.pass_configs for args in checked] == [["TL_DISABLE_WGMMA=True"]]

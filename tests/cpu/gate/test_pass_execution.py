@@ -9,7 +9,8 @@ import pytest
 
 from tests.cpu.checking import INVARIANT, make_finding
 from tests.cpu.gate.test_bisect_passes import every_pass
-from tlcheck.gate.pass_execution import ExecutedPasses, PassState
+from tlcheck.gate.bisect_passes import _executed
+from tlcheck.gate.pass_execution import ExecutedPasses, PassOnset, PassState
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.verdicts.claim import Claim, FindingOrigin, SourceLine
 
@@ -82,3 +83,12 @@ def test_a_wait_is_missing_since_an_output_is_wrong(first: int, onset: int) -> N
 
 def test_passes_of_one_name_are_numbered() -> None:
     assert Told(["right"] * 3)._pipeline.called(1) == "pass (2 of 3)"
+
+
+@pytest.mark.parametrize(("orders", "role"), [("tl.ThreadSync", "orders"), ("", "may-break")])
+def test_a_pass_that_should_have_ordered_two_accesses_breaks_nothing(orders: str, role: str) -> None:
+    """Without such a pass it may be one before orders are watched."""
+    pipeline = Told(["right"] * 3)._pipeline
+    pipeline.names[2], pipeline.vectors = "tl.ThreadSync", 1
+    claim = replace(CLAIM, kind="order", finding=make_finding("TLR001"))
+    assert _executed(pipeline, claim, PassOnset(2, orders=orders)).role == role
