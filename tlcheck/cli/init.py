@@ -159,14 +159,17 @@ def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -
         for lowered, case in written
         if lowered not in left
     ]
-    for line in dict.fromkeys(told):  # one for all archs
+    advice = [lowered.failure.detail for lowered, case in written if lowered.failure and not case]
+    for line in dict.fromkeys([*told, *filter(None, advice)]):  # one for all archs
         print(line)
     for remark in session.remarks:
         print(f"note: {remark}")
     if not any("::" in case for _, case in written):
         with suppress(OSError):
             _CASES.rmdir()
-        raise UsageError("no kernel that can be made again outside of its script: nothing was written")
+        captured = any(lowered.snapshot for lowered, _ in written)
+        reason = "no kernel can be made again outside of its script" if captured else "no kernel was captured"
+        raise UsageError(f"{reason}: nothing was written")
 
 
 @contextmanager

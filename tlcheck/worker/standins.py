@@ -184,7 +184,7 @@ def told(failure: Failure) -> Failure:
     named = [name for name in _used if name in failure.message]
     unsaid = [name for name in _used if name not in named]
     told = f" (not installed, and stood in for: {', '.join(unsaid)})" if unsaid else ""
-    package = ", ".join(named) or "what its kernels need of these"
+    package = ", ".join(named) or f"what your kernels need of {', '.join(unsaid)}"
     advice = f"name {package} in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
     detail = "\n".join(filter(None, (failure.detail, advice)))
     return replace(failure, message=failure.message + told, detail=detail)

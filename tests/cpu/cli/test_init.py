@@ -13,10 +13,13 @@ from tests.cpu.checking import installed
 from tlcheck import __version__
 from tlcheck.cli.main import main
 from tlcheck.config import read_config
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.toolchain.releases import PINNED
+from tlcheck.worker.protocol import Failure
 
 ROOT = Path(__file__).parents[3]
+ARCHS = ("sm_80", "sm_90")
 WORKFLOW = Path(".github/workflows/tilelang-gate.yml")
 KERNELS = """
     import tilelang
@@ -152,9 +155,15 @@ def test_kernels_are_captured_and_checked_with_the_given_pass_configurations(
 def test_without_a_kernel_nothing_is_written(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(()))
+    failure = Failure("capture", "run", "test_scatter failed: no einops", "name einops in `requirements`")
+    runs = [Run("tests/test_scatter.py", "", arch, PINNED, {}, position=(0, i)) for i, arch in enumerate(ARCHS)]
+    found = [Lowered(run, failure=failure) for run in runs]
+    monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(found))
     assert main(["init"]) == 2
-    assert "no kernel that can be made again outside of its script: nothing was written" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "no kernel was captured: nothing was written" in said.err
+    advice = "test_scatter.py  test_scatter failed: no einops\nname einops in `requirements`\n"
+    assert said.out.count(advice) == said.out.count("name einops") == 1
     assert sorted(path.name for path in project.iterdir()) == ["mylib", "pyproject.toml", "tests"]
 
 
