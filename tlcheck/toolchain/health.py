@@ -43,7 +43,7 @@ def examine(config: Config) -> Iterator[Item]:
     yield _tool("nvcc", "only needed to compile the generated CUDA")
     yield _driver()
     root = cache_root()
-    yield Item("cache", "ok", f"{root}, {store.disk_bytes(root) / 1e9:.1f} GB")
+    yield Item("cache", "ok", f"{root}, {_free_bytes(root) / 1e9:.1f} GB free")
     yield _torch()
     yield _prover()
     yield _in_use(config)
@@ -70,6 +70,12 @@ def _driver() -> Item:
         return Item("GPU", "absent", "no CUDA driver: kernels are lowered and checked, not run")
     names, error, _ = try_command(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
     return Item("GPU", "absent" if error else "ok", error or ", ".join(names.splitlines()))
+
+
+def _free_bytes(folder: Path) -> int:
+    """Return the free bytes of the disk that a folder lies on, or will lie on."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(there).free
 
 
 def _torch() -> Item:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def test_a_fresh_machine_is_told_to_install_the_pinned_toolchain(capsys: pytest.
     assert items["in use"]["state"] == "problem"
     assert "run `tlcheck toolchain install pinned`" in items["in use"]["detail"]
     assert items["shared torch"]["state"] == "absent"
+    assert re.fullmatch(r".*, \d+\.\d GB free", items["cache"]["detail"])
     assert items["prover"]["detail"].startswith("apache-tvm 0.27, imported in")
 
 
