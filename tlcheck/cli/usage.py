@@ -90,4 +90,43 @@ USAGES: Mapping[str, Usage] = {
             ("tlcheck bisect kernels.py::attention --passes --toolchain 0.1.9", "by which pass?"),
         ),
     ),
+    "case": Usage(
+        examples=(
+            ("tlcheck case kernels.py::attention --arg heads=64", "kernels_cases.py, with a reference to fill in"),
+        )
+    ),
+    "fuzz": Usage(
+        ("--time", "--output", "--toolchain", "--arch", "--against"),
+        (
+            ("tlcheck fuzz --toolchain 0.1.15 --time 8h -o campaign", "a night of made-up kernels"),
+            ("tlcheck fuzz kernels/ --against 0.1.14", "what has become wrong since, with kernels like these"),
+        ),
+    ),
+    "golden": Usage(
+        examples=(
+            ("tlcheck golden update kernels/", "write the lowered code beside what is approved"),
+            ("tlcheck golden review", "accept or reject each change"),
+            ("tlcheck golden check", "in CI: has something changed that nobody approved?"),
+        )
+    ),
+    "explain": Usage(
+        examples=(
+            ("tlcheck explain TLR001", "a rule"),
+            ("tlcheck explain U018", "why something is not decided"),
+        )
+    ),
+    "cache": Usage(examples=(("tlcheck cache info", "where results are, and how large they are"),)),
+    "toolchain": Usage(
+        examples=(
+            ("tlcheck toolchain install 0.1.14 0.1.15", "two releases"),
+            ("tlcheck toolchain list", "what is installed, and which one is used"),
+        )
+    ),
+    "new": Usage(examples=(("tlcheck new rule TLL009 asleep 'a thread that sleeps'", "a rule and its test"),)),
+    "completion": Usage(
+        examples=(
+            ("tlcheck completion bash > ~/.local/share/bash-completion/completions/tlcheck", "for bash"),
+            ("tlcheck completion zsh > ~/.zfunc/_tlcheck", "for zsh, with ~/.zfunc in fpath"),
+        )
+    ),
 }
