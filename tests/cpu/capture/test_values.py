@@ -269,6 +269,14 @@ with torch.inference_mode():
         x += 5
     assert [y.sum().item() for y in made] == [64, 64 * 6, 64 * 11]
 """
+# a kernel of Triton, as `torch.library.wrap_triton` launches it: nobody knows what it leaves
+WRAPPED = """
+from torch._higher_order_ops.triton_kernel_wrap import triton_kernel_wrapper_mutation as launch
+y = add(64)(torch.zeros(64, device="cuda"))
+launch(kernel_idx=0, constant_args_idx=0, grid=[(1, 1, 1)], tma_descriptor_metadata={}, kwargs={"y": y})
+add(512)
+y.sum().item()
+"""
 TESTS = """
 import pytest
 
@@ -292,7 +300,7 @@ def test_scripts_get_the_values_that_they_ask_for(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
     scripts = {"routing": ROUTING, "masks": MASKS, "views": VIEWS, "placed": PLACED, "chain": CHAIN}
-    scripts |= {"gradient": GRADIENT, "inference": INFERENCE, "addressed": ADDRESSED}
+    scripts |= {"gradient": GRADIENT, "inference": INFERENCE, "addressed": ADDRESSED, "wrapped": WRAPPED}
     scripts |= {"wrong": WRONG, "large": LARGE, "test_sums": TESTS}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(HEAD + text)
@@ -317,13 +325,15 @@ def test_scripts_get_the_values_that_they_ask_for(
         "gradient.py": ["add[n=64]", "double[n=64]"],
         "inference.py": ["add[n=64]"],
         "addressed.py": ["spread[n=64]", "add[n=512]"],
+        "wrapped.py": ["add[n=64]", "add[n=512]"],
         "wrong.py": ["add[n=256]"],
         "large.py": ["add[n=536870912]"],
         "test_sums.py": [f"add[n={n}]" for n in (128, 256, 384, 768, 640)],
     }
     ends = {note.split(" ")[0]: note for note in report["notes"] if "captured" in note}
-    assert set(ends) == {"wrong.py", "large.py", "test_sums.py"}
+    assert set(ends) == {"wrapped.py", "wrong.py", "large.py", "test_sums.py"}
     assert "wrong.py:15: AssertionError: Tensor-likes are not close!" in ends["wrong.py"]
+    assert ends["wrapped.py"].endswith("or one of Triton, leaves is not known")
     assert "large.py:16: NoValuesError: " in ends["large.py"]
     assert ends["large.py"].endswith("its values would take more than 2 GiB")
     assert "test_wrong failed: AssertionError" in ends["test_sums.py"]

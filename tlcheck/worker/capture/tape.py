@@ -118,6 +118,9 @@ class Tape:
         """An operation that torch has done without values."""
         if len(self._entries) > _MOST:
             return
+        if not hasattr(func, "_schema"):  # a higher-order operator, such as torch's launch of a kernel of Triton's
+            self.launch("", tree_leaves((args, kwargs, made)))
+            return
         outputs = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in tree_leaves(made)]
         before = {_address(t) for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
         # the tensors that an operation writes, by its schema
