@@ -24,7 +24,6 @@ from tlcheck.cluster.paths import MachinePaths
 from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs, Request
-from tlcheck.lower.scripts import pytest_folder
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Environment, Recipe
 from tlcheck.toolchain.install import install
@@ -156,7 +155,7 @@ class Node:
         """The job with its paths on this node. folder: for what it writes."""
         job = read_job(msgspec.json.decode(self._asking.translated(msgspec.json.encode(as_fields(job)), self._here)))
         if isinstance(job, CaptureJob):
-            job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
+            job = replace(job, interpreter=sys.executable)
         return job if isinstance(job, DiscoverJob) else replace(job, output=str(Path(folder) / Path(job.output).name))
 
     def _output(self, asked: Job, done: Job) -> bytes:

@@ -6,6 +6,7 @@ should have made, and the others go on. `tlcheck.lower.executor` runs workers of
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ import msgspec
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.warm import WarmProcesses
-from tlcheck.worker import failures, protocol
+from tlcheck.worker import borrowed, failures, protocol
 from tlcheck.worker.dependencies import OWN_VARIABLES
 from tlcheck.worker.jobs import Job, as_fields
 from tlcheck.worker.protocol import Answer, Failure
@@ -272,7 +273,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment variables of a worker, without those that are others in each run. env: the toolchain's."""
     kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
-    return {**kept, **SETTINGS, **ALLOCATOR, **env}
+    return {**kept, **SETTINGS, **ALLOCATOR, **tools(), **env}
+
+
+def tools() -> dict[str, str]:
+    """Return the variable that says where this environment has pytest."""
+    spec = importlib.util.find_spec("pytest")
+    return {borrowed.VARIABLE: str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""}
 
 
 def processors() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import json
 import re
 import shlex
@@ -245,17 +244,10 @@ def with_scripts(job: CaptureJob, how: Scripts) -> CaptureJob:
         job,
         script_args=how.args,
         max_configs=how.max_configs,
-        tools=pytest_folder(),
         interpreter=sys.executable,
         live=how.live,
         record_limit=how.record_limit,
     )
-
-
-def pytest_folder() -> str:
-    """Return where this environment has pytest; empty if it has none."""
-    spec = importlib.util.find_spec("pytest")
-    return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
 def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tlcheck.lower.client import SETTINGS
+from tlcheck.lower.client import SETTINGS, tools
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker import failures, protocol
 from tlcheck.worker.gpu import task as tasks
@@ -154,7 +154,7 @@ class CopiedProcess:
 
 def _environment(toolchain: Toolchain, scratch: str) -> dict[str, str]:
     own = {"TILELANG_CACHE_DIR": scratch, "TILELANG_TMP_DIR": scratch, "TMPDIR": scratch}
-    return {**os.environ, **SETTINGS, **own, **toolchain.env}
+    return {**os.environ, **SETTINGS, **tools(), **own, **toolchain.env}
 
 
 def _done(task: Task, code: int, output: str) -> EndedProcess:

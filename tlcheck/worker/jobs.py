@@ -78,7 +78,6 @@ class CaptureJob(FileJob):
 
     output: a zip file of snapshots. every_pass, pass_configs: as in `LowerJob`. script_args: the script's command line.
     max_configs: of each of its autotuned kernels.
-    tools: folder with pytest, for toolchains that have none; empty if there is none.
     interpreter: tlcheck's own, for the values that a script asks for.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
@@ -90,7 +89,6 @@ class CaptureJob(FileJob):
     pass_configs: Mapping[str, str] = field(default_factory=dict)
     script_args: tuple[str, ...] = ()
     max_configs: int = 1
-    tools: str = ""
     interpreter: str = ""
     live: bool = False
     record_limit: int = 0

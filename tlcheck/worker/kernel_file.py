@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tlcheck.case import Case
-from tlcheck.worker import kernels, packages, standins
+from tlcheck.worker import borrowed, kernels, packages, standins
 from tlcheck.worker.failures import RequestError
 
 
@@ -34,6 +34,7 @@ def load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     sys.path[:0] = [str(place.root), *pythonpath]
     sys.path += map(str, packages.project_folders(file))
     sys.argv = [str(file)]
+    borrowed.install()
     standins.install()
     if "." in name:
         return importlib.import_module(name)

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import breakpoints, device, failures, kernel_file, packages, standins
-from tlcheck.worker.capture import borrowed, pytests
+from tlcheck.worker import borrowed, breakpoints, device, failures, kernel_file, packages, standins
+from tlcheck.worker.capture import pytests
 from tlcheck.worker.capture.passed import PassedCalls
 from tlcheck.worker.capture.patience import FOREVER, Patience
 from tlcheck.worker.capture.pytests import TestRun, is_test
@@ -42,7 +42,7 @@ def capture(
     refusals = Refusals()
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
-    borrowed.install(job.tools)
+    borrowed.install()
     patience = FOREVER if job.live else Patience(job.timeout)
     mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job, patience)
     first, last = packages.import_path(file)

@@ -1,16 +1,18 @@
-"""pytest from tlcheck's own environment, for toolchains that have none.
+"""pytest, and what it needs, from tlcheck's own environment, for toolchains that have none.
 
-It is pure Python, and `tilelang.testing` needs it.
+It is pure Python. Tests and `tilelang.testing` need it, and the kernels of a test need `packaging` at times.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
 from typing import Any
 
+VARIABLE = "TLCHECK_TOOLS"  # site-packages of tlcheck's environment; empty if it has no pytest either
 PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "py")
 
 
@@ -31,7 +33,8 @@ class BorrowedFinder:
         return MetadataPathFinder.find_distributions(DistributionFinder.Context(name=context.name, path=[self._folder]))
 
 
-def install(folder: str) -> None:
-    """folder: site-packages of tlcheck's environment; empty if it has no pytest either."""
-    if folder:
+def install() -> None:
+    """Find these packages from now on. What no finder has, a stand-in replaces: that one comes later."""
+    folder = os.environ.get(VARIABLE)
+    if folder and not any(isinstance(finder, BorrowedFinder) for finder in sys.meta_path):
         sys.meta_path.append(BorrowedFinder(folder))
