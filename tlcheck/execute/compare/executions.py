@@ -15,8 +15,10 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import RACE, Fault
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.execute.worlds.inputs import Course
+from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import postorder
 
@@ -34,7 +36,7 @@ def executed(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
     if not done.is_settled or asked.given is not request.given:
         return done, asked
     also = []
-    for other in request.further[:_FURTHER]:
+    for other in request.further[:_FURTHER] if asked.given is not None else _of_other_sizes(snapshot, asked, done):
         blocks = min(_FEW_BLOCKS, other.blocks) if isinstance(other.blocks, int) else other.blocks
         few = replace(other, seeds=other.seeds[:1], blocks=blocks, cost=False)
         found = execute(snapshot, few)
@@ -66,6 +68,14 @@ def _first(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
     if tried[-1][1].given is None and any(each.blocks for each, _ in tried[:-1]):
         tried.pop()  # what the script excludes is no accusation
     return max(tried, key=lambda pair: sum(outcome.verdict == "agreed" for outcome in pair[0].outputs))
+
+
+def _of_other_sizes(snapshot: Snapshot, request: Request, done: Execution) -> Iterator[Request]:
+    """Requests for other sizes than those that were drawn."""
+    if isinstance(request.blocks, int):
+        for chosen in others(snapshot.checkpoints[SOURCE], dict(done.sizes)):
+            less = replace(request.budget, seconds=_PART * request.budget.seconds)
+            yield replace(request, course=Course(named=tuple(chosen.items())), budget=less)
 
 
 def _without_races(snapshot: Snapshot, request: Request, done: Execution) -> tuple[Execution, Request]:

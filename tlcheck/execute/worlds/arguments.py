@@ -49,15 +49,16 @@ class Arguments:
         """
         self._function, self._own, self._drawn = function, own, drawn or {}
         self._first: Mapping[str, Array] = next(iter(own.values()), {})
-        sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
+        known = inputs.known(self._function, self._first) | dict(course.named)
+        sizes = inputs.sizes(self._function, known, course)
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes", reasons.SIZES)
         self.sizes = sizes
-        known = () if course.draw is None else (course.draw,)
+        chosen = () if course.draw is None else (course.draw,)
         floats = any(kind_of(b.dtype).is_float for b in self._function.buffers)
         draws = self._limited((*_DRAWS, _UNIT) if floats else _DRAWS)
         is_drawn = not own or any(self._drawn.values())
-        self.draws: Sequence[Draw] = (*known, *draws) if is_drawn else _DRAWS[:1]
+        self.draws: Sequence[Draw] = (*chosen, *draws) if is_drawn else _DRAWS[:1]
         unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)

@@ -93,12 +93,13 @@ class Course:
     known.
 
     passed: how many sizes that keep what is promised of them are passed over: what the kernel promises of its indices
-    did not hold.
+    did not hold. named: sizes that are what they are here.
     """
 
     first: tuple[int, ...] = ()
     draw: Draw | None = None
     passed: int = 0
+    named: tuple[tuple[str, int], ...] = ()
 
 
 USUAL = Course()
@@ -213,6 +214,12 @@ def symbols(function: Function) -> list[str]:
     found = _of_shapes(function)
     found += [str(p.value) for p in function.params if p.dtype.startswith(("int", "uint"))]
     return list(dict.fromkeys(found))
+
+
+def axes(function: Function) -> list[str]:
+    """Names of the variables in shapes that are no strides, in order of appearance."""
+    steps = _steps(function)
+    return [name for name in dict.fromkeys(_of_shapes(function)) if name not in steps]
 
 
 def integers(function: Function) -> list[str]:
