@@ -207,6 +207,8 @@ class Registers:
             if not isinstance(whole, Cells) or whole.shared:
                 if len(places) > 1 or not _is_whole(places[0][1], widths.get(places[0][0])):
                     return None
+            elif len({place.memory.flat.size for _, place in places}) > 1:
+                return None  # a loop within has copies of its own
             elif _apart([(key in writes, place) for key, place in places], times, worlds):
                 continue
             elif _is_sum(touching, places, times, worlds):
