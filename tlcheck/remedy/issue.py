@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,11 +54,21 @@ class CudaChange:
 
 
 @dataclass(frozen=True)
+class SharedBytes:
+    """A record of buffers that overlap in shared memory. first: buffer -> its first byte. apart: the change with which
+    they do not overlap; empty where none was tried.
+    """
+
+    first: Mapping[str, int]
+    apart: str
+
+
+@dataclass(frozen=True)
 class Issue:
     """claim: the finding, of the small kernel where that was checked. text: that its lines are of. script: shows it.
 
-    shown, workarounds, cuda: None where there is none, or nobody looked. generated: the lines of its CUDA kernel; None
-    where nobody looked.
+    shown, workarounds, cuda, overlap: None where there is none, or nobody looked. generated: the lines of its CUDA
+    kernel; None where nobody looked.
     """
 
     reduced: Reduced
@@ -68,6 +78,7 @@ class Issue:
     shown: ShownElement | None = None
     workarounds: Workarounds | None = None
     cuda: CudaChange | None = None
+    overlap: SharedBytes | None = None
     generated: tuple[str, ...] | None = None
 
 
@@ -106,9 +117,16 @@ class IssueSearch:
         script, shown = self._shown(snapshot)
         written = script.written(shown.output, shown.element) if shown is not None else bare.script
         found = self._workarounds(WrongKernel(result, snapshot))
-        cuda = self._cuda(snapshot, kernel, bare.claim, found)
-        generated = readable(snapshot.cuda)
-        return replace(bare, script=written, shown=shown, workarounds=found, cuda=cuda, generated=generated)
+        right = self._right(kernel, bare.claim, found)
+        return replace(
+            bare,
+            script=written,
+            shown=shown,
+            workarounds=found,
+            cuda=least_change(snapshot, right),
+            overlap=overlap(bare.claim, snapshot, right),
+            generated=readable(snapshot.cuda),
+        )
 
     def _shown(self, snapshot: Snapshot) -> tuple[Reproduction, ShownElement | None]:
         """Look for inputs, given by a formula, with which an element is wrong that should be a number.
@@ -140,19 +158,15 @@ class IssueSearch:
         search = WorkaroundSearch(self.settings, policy, folder, watcher, False, reducer.stoppable, reducer.stopped)
         return search.search(wrong)
 
-    def _cuda(self, wrong: Snapshot, kernel: Selection, claim: Claim, found: Workarounds) -> CudaChange | None:
-        """The least difference to a kernel that is right: in the nearest releases, and with each workaround."""
+    def _right(self, kernel: Selection, claim: Claim, found: Workarounds) -> dict[str, Snapshot]:
+        """The kernel where it is right: in the nearest releases, and with each workaround."""
         history = claim.finding.history if claim.finding is not None else None
         right = [(name, replace(kernel, toolchain=name)) for name in (history.right_in if history is not None else ())]
         for change in (trial.change for trial in found.found):
             toolchain = change.release or kernel.toolchain
             right.append((change.words, replace(kernel, toolchain=toolchain, variation=change.variation)))
-        changes = []
-        for what, selection in right:
-            _, snapshot = self._checked(selection)
-            if snapshot is not None and (hunks := difference(wrong.cuda, snapshot.cuda)):
-                changes.append(CudaChange(what, hunks))
-        return min(changes, key=lambda change: sum(map(len, change.hunks)), default=None)
+        lowered = {what: self._checked(selection)[1] for what, selection in right}
+        return {what: snapshot for what, snapshot in lowered.items() if snapshot is not None}
 
     def _selection(self, text: str, name: str) -> Selection:
         run = self.reduced.result.run
@@ -160,6 +174,27 @@ class IssueSearch:
 
     def _checked(self, kernel: Selection) -> tuple[Result, Snapshot | None]:
         return self.reducer.check(self.settings, kernel)
+
+
+def least_change(wrong: Snapshot, right: Mapping[str, Snapshot]) -> CudaChange | None:
+    """Return the least difference to the CUDA of a kernel that is right. right: by what differs from the wrong one."""
+    changes = [CudaChange(what, difference(wrong.cuda, snapshot.cuda)) for what, snapshot in right.items()]
+    return min((c for c in changes if c.hunks), key=lambda change: sum(map(len, change.hunks)), default=None)
+
+
+def overlap(claim: Claim, wrong: Snapshot, right: Mapping[str, Snapshot]) -> SharedBytes | None:
+    """Return where the buffers of a finding overlap in shared memory, and what keeps them apart; None where they do
+    not, or where the CUDA itself says it.
+    """
+    finding, places = claim.finding, _places(wrong)
+    named = finding.origin.buffers if finding is not None and finding.origin is not None else ()
+    first = {name: places[name] for name in named if name in places}
+    apart = [what for what, snapshot in right.items() if not set(first) <= set(_places(snapshot))]
+    return SharedBytes(first, apart[-1] if apart else "") if len(first) > 1 else None
+
+
+def _places(snapshot: Snapshot) -> dict[str, int]:
+    return {str(pointer.value): place for pointer, place in snapshot.checkpoints[Checkpoint.DEVICE_TIR].places}
 
 
 def difference(wrong: str, right: str) -> tuple[tuple[str, ...], ...]:

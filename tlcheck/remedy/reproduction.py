@@ -21,7 +21,7 @@ from tlcheck.witness import Element, indexed
 # What floats are, and what integers are, which may be indices: tried in this order. `n` counts elements, from the place
 # of the tensor among the parameters: what two tensors hold alike would not be told apart.
 FORMULAS = (("n % 7 - 3", "n % 5"), ("n % 7 - 3", "n % 2"), ("n % 5 + 1", "n * 0"))
-_IMPORTS = ("import torch", "from tilelang import tvm")
+_IMPORT = "import torch"
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class Reproduction:
     def written(self, output: str, element: Element | None) -> str:
         """Return the script. element: what it prints of an output on a GPU; None for the CUDA source there as well."""
         configs = ", ".join(f"tilelang.PassConfigKey.{key_of(name)}: {value}" for name, value in self.configs.items())
-        lines = [self._kernel, "", f"configs = {{{configs}}}"]
+        lines = [self._kernel, *([f"configs = {{{configs}}}"] if configs else [])]
         cuda = list(self._cuda())
         if element is None:
-            return "\n".join((*lines, *cuda)).removeprefix(f"{_IMPORTS[0]}\n") + "\n"
+            return "\n".join((*lines, *cuda)).removeprefix(f"{_IMPORT}\n") + "\n"
         indented = [f"    {line}" for line in (*self._call(output, element), "else:", *cuda)]
         indented = ["else:" if line == "    else:" else line for line in indented]
         return "\n".join((*lines, "if torch.cuda.is_available():", *indented)) + "\n"
@@ -96,20 +96,22 @@ class Reproduction:
     @property
     def _kernel(self) -> str:
         """The text of the kernel, with the imports of the script."""
-        return "\n".join((*_IMPORTS, self.text.strip()))
+        return f"{_IMPORT}\n{self.text.strip()}"
 
     def _call(self, output: str, element: Element) -> Iterator[str]:
         kind = target_of(self.target).kind
-        yield f'kernel = tilelang.compile({self.kernel}, target="{kind}", pass_configs=configs)'
+        configs = ", pass_configs=configs" if self.configs else ""
         for tensor in self.tensors:
             yield f"{tensor.name} = {tensor.made(repr('cuda'))}"
-        yield f"kernel({', '.join(t.name for t in self.tensors)})"
+        names = ", ".join(t.name for t in self.tensors)
+        yield f'tilelang.compile({self.kernel}, target="{kind}"{configs})({names})'
         place = indexed(output, element.index)
         yield f'print("{place} is", {place}.item(), "and should be {element.expected}")'
 
     def _cuda(self) -> Iterator[str]:
-        yield f"target = tvm.target.Target({target_of(self.target).tvm!r})"
-        yield "with tvm.transform.PassContext(opt_level=3, config=configs), target:"
+        target = f"tilelang.tvm.target.Target({target_of(self.target).tvm!r})"
+        configs = ", config=configs" if self.configs else ""
+        yield f"with tilelang.tvm.transform.PassContext(opt_level=3{configs}), {target} as target:"
         flags = "enable_host_codegen=False, enable_device_compile=False"
         yield f"    lowered = tilelang.lower({self.kernel}, target=target, {flags})"
         yield 'print(lowered.kernel_source.split("__global__")[-1])'

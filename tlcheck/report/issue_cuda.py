@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
-from tlcheck.remedy.issue import CudaChange, Issue
+from tlcheck.remedy.issue import CudaChange, Issue, SharedBytes
 from tlcheck.targets.lookup import target
 from tlcheck.verdicts.claim import FindingOrigin
 
@@ -17,6 +18,7 @@ _MISSING = {"a barrier": r"sync(threads|_thread)|named_barrier", "fence": r"fenc
 _FENCES = {"CUDA": "cuda", "HIP": "cpp"}  # what GitHub colours the code as
 _LEAST = 5  # lines of a kernel that are worth showing
 _IDLE = re.compile("warpgroup_fence_operand")  # for the compiler alone
+_MERGED = re.compile(r"\bbuf_(dyn_)?shmem\b")
 _LOOP = re.compile(r"for \(int (\w+) =")
 _THREADS = frozenset(["int", "threadIdx", "blockIdx", "x", "y", "z"])
 
@@ -25,14 +27,17 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     """Yield the first of these that there is, and that fits: all that differs from a kernel that is right; what differs
     of the order of accesses; the kernel; its lines that the finding is about; what differs there; the kernel in part.
     """
-    finding = issue.claim.finding
-    origin = finding.origin if finding is not None else None
+    finding, generated = issue.claim.finding, issue.generated or ()
+    told = finding.origin if finding is not None else None
+    origin = _as_named(told, generated)
     about, run = _about(origin, _ORDERING), issue.reduced.result.run
     language, release = language_of(run.target), run.release
+    if issue.overlap is not None:
+        yield from (_overlap(issue.overlap), "")
+        room -= 2
     hunks = [_short(hunk) for hunk in issue.cuda.hunks] if issue.cuda is not None else []
     ordering = [hunk for hunk in hunks if _orders(origin, hunk)]
     named = [hunk for hunk in hunks if any(about.search(line) for line in hunk if line[0] in "-+")]
-    generated = issue.generated or ()
     excerpt = [] if origin is None else _excerpt(generated, origin, room)
     if hunks and _size(hunks) <= room:
         yield from _difference(issue.cuda, hunks, f"**{language}**: {release}", "")
@@ -41,7 +46,8 @@ def section(issue: Issue, room: int) -> Iterator[str]:
     elif generated and len(generated) <= room:
         yield from _listing(language, f"of {release}, without declarations", [*map(_cut, generated)])
     elif excerpt and origin is not None:
-        yield from _listing(language, f"of {release}, the lines about `{origin.buffers[0]}`", excerpt)
+        where = f", where `{told.buffers[0]}` lies" if told is not None and told != origin else ""
+        yield from _listing(language, f"of {release}, the lines about `{origin.buffers[0]}`{where}", excerpt)
     elif some := _fitting(named, room):
         yield from _difference(issue.cuda, some, f"**{language}**: {release}", ", in part")
     elif issue.generated == ():
@@ -54,6 +60,21 @@ def section(issue: Issue, room: int) -> Iterator[str]:
 def language_of(arch: str) -> str:
     """Return what the generated source is written in."""
     return "HIP" if target(arch).family == "amd" else "CUDA"
+
+
+def _as_named(origin: FindingOrigin | None, generated: Sequence[str]) -> FindingOrigin | None:
+    """An origin with the buffers that the CUDA names: some releases merge those in shared memory into one."""
+    merged = next((found[0] for line in generated if (found := _MERGED.search(line))), "")
+    if origin is None or not origin.buffers or not merged or any(map(_about(origin).search, generated)):
+        return origin
+    return replace(origin, buffers=(merged,))
+
+
+def _overlap(found: SharedBytes) -> str:
+    """Say where two buffers lie in shared memory."""
+    places = ", ".join(f"`{name}` from byte {byte:,}" for name, byte in found.first.items())
+    apart = f"; with {found.apart} they do not overlap" if found.apart else ""
+    return f"**Shared memory**: {places}{apart}."
 
 
 def _about(origin: FindingOrigin | None, ordering: str = "") -> re.Pattern[str]:

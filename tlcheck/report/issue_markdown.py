@@ -48,7 +48,6 @@ def _above(issue: Issue) -> Iterator[str]:
     yield ""
     yield f"**Releases**: {_releases(issue)}"
     if (found := _workaround(issue)) is not None:
-        yield ""
         yield f"**Workaround**: {found}"
     yield ""
     yield f"**Reproduce**: {_what_it_prints(issue)}"
@@ -59,10 +58,9 @@ def _above(issue: Issue) -> Iterator[str]:
 
 def _below(issue: Issue) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in issue.reduced.result.run.versions.items())
-    yield f"**Environment**: {versions}; target {issue.reduced.result.run.target}."
     yield (
-        f"Found by tlcheck {__version__}, which executes a kernel on the CPU before and after lowering."
-        " This was not run on a GPU."
+        f"**Environment**: {versions}; target {issue.reduced.result.run.target}. Found by tlcheck {__version__}, which"
+        " executes a kernel on the CPU before and after lowering. This was not run on a GPU."
     )
 
 
