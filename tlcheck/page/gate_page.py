@@ -32,7 +32,8 @@ def gate_page(gate: Gate) -> Page:
     sides = (f"{before} (before)", f"{after} (after)")
     entries = by_severity(_entry(compared, sides) for compared in gate.comparisons)
     clusters = [_cluster(group) for group in groups(gate.comparisons)]
-    said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))
+    slowest = slowest_in_words(gate)
+    said = (seconds_in_words(gate), f"slowest: {slowest}" if slowest else "", unchanged_in_words(gate))
     notes = [text for text in (*said, *gate.notes) if text]
     tone = {CLEAN: GOOD, FOUND: BAD}.get(gate.exit_code, WARN)  # what was not checked is not green
     return Page("tlcheck gate", verdict_in_words(gate), tone, sides, entries, clusters, notes)

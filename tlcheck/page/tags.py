@@ -111,7 +111,7 @@ def _remark(claim: Claim, result: Result) -> Remark:
         *(f"{heading}: {words}" if heading else words for heading, words in problem.rows),
         f"witness: {found.words}",
         *(found.witness.steps if isinstance(found.witness, Element) else ()),
-        f"first {found.place}",
+        f"found {found.place}",
         *also,
         *([] if result.saved else [bisecting(result.run)]),
     ]

@@ -61,6 +61,8 @@ def test_a_case_has_its_words_its_finding_and_both_texts(browser: Opened, file: 
     goto(browser, "annotated_gemm")
     assert browser.texts(".differences li")[: len(entry.words)] == list(entry.words)[:12]
     assert any("TLA001" in text for text in browser.texts("details.tone-bad summary"))
+    labels = browser.texts("details.tone-bad p b")
+    assert [word for word in ("kernel:", "blame:", "help:", "witness:", "found") if word not in labels] == []
     assert browser.text("[role=tab][aria-selected=true]").startswith("lower-tile-op")
     diff = next(view.diff for view in entry.views if view.diff is not None)
     changed = next(row for row in diff.rows if row.kind == "changed")

@@ -29,6 +29,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_line_has_its_bar(browser: Opened, file: Path) -> None:
     browser.open(file)
     assert "1 kernel, 1 with something to gain" in browser.text("#verdict")
+    assert browser.texts("#main thead th") == ["line", "", "share", "source", "limit"]
     line = line_of("T.gemm(a, b, c)")
     (text,) = browser.texts("#main tr.limited")
     assert text.startswith(str(line))

@@ -2,6 +2,7 @@
 
 const LAYOUTS = "layouts";
 const MARKED = /^ *\d* \| /; // a line of the user's file, or an access below it
+const LABEL = /^(kernel|blame|help|witness|accepted|expected|known):|^(found|also)(?= )/;
 const MANY = 12; // words that are shown without asking
 const current = { entry: null, place: -1, view: "" };
 let showAll = false;
@@ -59,11 +60,17 @@ function passesElement(entry) {
 }
 
 function remarkElement(remark) {
-  const lines = remark.lines.map((line) => make("p", MARKED.test(line) ? { class: "marked" } : {}, line));
+  const lines = remark.lines.map((line) => make("p", MARKED.test(line) ? { class: "marked" } : {}, labelled(line)));
   const code = remark.code.length ? make("pre", {}, remark.code.join("\n")) : null;
   const places = remark.spots.length ? make("p", { class: "spots" }, "shown in: ", remark.spots.map((spot) => spotLink(spot))) : null;
   if (!lines.length && !code) return make("p", { class: `remark tone-${remark.tone}` }, remark.title);
   return make("details", { class: `remark tone-${remark.tone}`, open: remark.tone === "bad" }, make("summary", {}, remark.title), lines, code, places);
+}
+
+/** A line whose first word says what it is, with that word in bold. */
+function labelled(line) {
+  const label = LABEL.exec(line);
+  return label ? [make("b", {}, label[0]), line.slice(label[0].length)] : line;
 }
 
 /** A button that shows a line of a text. */

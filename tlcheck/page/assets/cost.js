@@ -1,5 +1,7 @@
 // The cost of kernels beside their source. A line that costs opens its accesses.
 
+const HEAD = ["line", "", "share", "source", "limit"];
+
 function percent(share) {
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
@@ -26,7 +28,7 @@ function lineOf(row) {
 
 function kernelOf(kernel) {
   return make("section", {}, make("h2", {}, kernel.title), kernel.summary.map((text) => make("p", {}, text)),
-    make("table", {}, make("tbody", {}, kernel.rows.map(lineOf))));
+    make("table", {}, make("thead", {}, make("tr", {}, HEAD.map((title) => make("th", { scope: "col" }, title)))), make("tbody", {}, kernel.rows.map(lineOf))));
 }
 
 run(async () => {
