@@ -10,8 +10,8 @@ from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.signature import Signature
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Snapshot, Stmt, Store
+from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 READ, WRITE = 1, 2
 _MODES = {"region": 1, "access_ptr": 2, "tvm_access_ptr": 4}  # call -> place of the argument that says how
@@ -46,10 +46,10 @@ def source_roles(snapshot: Snapshot) -> Roles:
 
 @lru_cache(maxsize=16)
 def roles(function: Function) -> Roles:
-    """The roles of the parameters of a function."""
+    """The roles of the parameters of a function. A branch that a constant keeps from running does nothing to them."""
     modes: dict[int, int] = {}
     atomics: list[Expr] = []
-    for stmt in statements(function.body):
+    for stmt in _reached(function.body):
         if isinstance(stmt, Store):
             modes[stmt.buffer.data.uid] = modes.get(stmt.buffer.data.uid, 0) | WRITE
         for root in expressions(stmt):
@@ -60,6 +60,34 @@ def roles(function: Function) -> Roles:
     outputs = tuple([b for uid, b in reversed(parameters.items()) if modes.get(uid, 0) & WRITE])
     updated = tuple([b for b in outputs if modes[b.data.uid] & READ])
     return Roles(outputs, updated, any(map(returns, atomics)), any(map(_adds_floats, atomics)))
+
+
+def _reached(root: Stmt) -> Iterator[Stmt]:
+    """Yield the statements that may run, as `statements` does."""
+    stack = [root]
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        inner = children(stmt)
+        holds = _truth(stmt.condition) if isinstance(stmt, If) else None
+        stack.extend(reversed(inner if holds is None else inner[:1] if holds else inner[1:]))
+
+
+def _truth(condition: Expr) -> bool | None:
+    """Whether a condition holds, by its constants; None if it depends on anything else."""
+    known: dict[Expr, bool | None] = {}
+    for e in postorder([condition]):
+        sides = [known[a] for a in e.args]
+        if e.op == "int":
+            known[e] = bool(e.value)
+        elif e.op == "not" and sides[0] is not None:
+            known[e] = not sides[0]
+        elif e.op in ("and", "or"):
+            decides = e.op == "or"
+            known[e] = decides if decides in sides else None if None in sides else not decides
+        else:
+            known[e] = None
+    return known[condition]
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.execute.compile.test_elementwise import A, B
 from tlcheck.program.roles import independent, roles, source_roles
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, If, Store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ERA = FIXTURES / "era"
@@ -95,3 +95,24 @@ def test_an_instruction_says_how_it_accesses(call: Expr, read: Buffer | None, wr
     found = roles(function)
     assert found.outputs == found.unread == (() if written is None else (written,))
     assert independent(function) == {b.data.uid for b in (A, B) if b is not read}
+
+
+NEVER, ALWAYS, SOMETIMES = (Expr("int", "bool", (), 0), Expr("int", "bool", (), 1), Expr("lt", "bool", (ZERO, ZERO)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "written"),
+    [
+        (SOMETIMES, (A, B)),
+        (NEVER, (B,)),
+        (Expr("and", "bool", (SOMETIMES, NEVER)), (B,)),
+        (Expr("or", "bool", (SOMETIMES, NEVER)), (A, B)),
+        (Expr("not", "bool", (Expr("or", "bool", (ALWAYS, SOMETIMES)),)), (B,)),
+        (Expr("and", "bool", (ALWAYS, ALWAYS)), (A,)),
+    ],
+)
+def test_a_branch_that_never_runs_writes_nothing(condition: Expr, written: tuple[Buffer, ...]) -> None:
+    """A flag of the builder may leave out an output: `if k == last and with_state:`."""
+    one = Expr("float", "float32", (), 1.0)
+    branches = If(condition, Store(A, (ZERO, ZERO), one), Store(B, (ZERO, ZERO), one))
+    assert roles(Function("main", (A.data, B.data), (A, B), (), branches)).outputs == written
