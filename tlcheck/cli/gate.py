@@ -66,7 +66,8 @@ def _plan(args: argparse.Namespace) -> GatePlan:
     project = one_project(args.cases, lowering.for_kernel_files)
     config, chosen = project.config, project.selections
     execution = ExecutionOptions(quick=args.quick)
-    settings = lowering.settings(config, scripts_of(args)).saying(execution.words)
+    scripts = replace(scripts_of(args), sides=2)  # a gate of a test file takes no longer than its check
+    settings = lowering.settings(config, scripts).saying(execution.words)
     execute = execution.request(config)
     execute = None if execute is None else replace(execute, cost=True)
     if args.device and all(is_script(selection) for selection in chosen):  # better now than after minutes of work

@@ -32,7 +32,7 @@ class Scripts:
     """The way in which scripts are run. args: their command line. max_configs: of each autotuned kernel.
 
     keep_going: one that ends before its first kernel is passed over, else it counts as not checked.
-    live: there is a GPU, everything happens for real. record_limit: see `Job`.
+    live: there is a GPU, everything happens for real. record_limit, sides: see `CaptureJob`.
     """
 
     args: tuple[str, ...] = ()
@@ -40,6 +40,7 @@ class Scripts:
     keep_going: bool = False
     live: bool = False
     record_limit: int = 0
+    sides: int = 1
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -247,6 +248,7 @@ def with_scripts(job: CaptureJob, how: Scripts) -> CaptureJob:
         interpreter=sys.executable,
         live=how.live,
         record_limit=how.record_limit,
+        sides=how.sides,
     )
 
 

@@ -77,7 +77,7 @@ class CaptureJob(FileJob):
     """Run the file as a script and lower all kernels that it compiles.
 
     output: a zip file of snapshots. every_pass, pass_configs: as in `LowerJob`. script_args: the script's command line.
-    max_configs: of each of its autotuned kernels.
+    max_configs: of each of its autotuned kernels. sides: toolchains of one command that share a script's seconds.
     interpreter: tlcheck's own, for the values that a script asks for.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
@@ -89,6 +89,7 @@ class CaptureJob(FileJob):
     pass_configs: Mapping[str, str] = field(default_factory=dict)
     script_args: tuple[str, ...] = ()
     max_configs: int = 1
+    sides: int = 1
     interpreter: str = ""
     live: bool = False
     record_limit: int = 0

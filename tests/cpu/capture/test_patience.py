@@ -11,20 +11,23 @@ from tlcheck.worker.capture.patience import Patience
 
 
 @pytest.mark.parametrize(
-    ("own", "lowering", "limit"),
+    ("sides", "own", "lowering", "limit"),
     [
-        (149, 150, ""),
-        (150, 0, "150 s"),
-        (100, 199, ""),
-        (100, 200, "300 s with the lowering of its kernels"),
+        (1, 149, 150, ""),
+        (1, 150, 0, "150 s"),
+        (1, 100, 199, ""),
+        (1, 100, 200, "300 s with the lowering of its kernels"),
+        (2, 74, 75, ""),
+        (2, 75, 0, "75 s"),
+        (2, 50, 100, "150 s with the lowering of its kernels"),
     ],
 )
 def test_a_script_has_its_own_seconds_and_some_for_its_kernels(
-    monkeypatch: pytest.MonkeyPatch, own: float, lowering: float, limit: str
+    monkeypatch: pytest.MonkeyPatch, sides: int, own: float, lowering: float, limit: str
 ) -> None:
     monkeypatch.setattr(time, "process_time", lambda: 7.0)
     monkeypatch.setattr(os, "times", lambda: (4.0, 3.0, 1.0, 1.0, 99.0))
-    patience = Patience(300)
+    patience = Patience(300, sides)
     monkeypatch.setattr(time, "process_time", lambda: 7.0 + own)
     monkeypatch.setattr(os, "times", lambda: (4.0 + own, 3.0, 1.0 + lowering, 1.0, 999.0))
     assert patience.over() == limit

@@ -12,7 +12,8 @@ import pytest
 from tests.cpu.checking import installed
 from tests.cpu.gate.test_gate import VALIDATOR
 from tlcheck.cache.store import Cache
-from tlcheck.cli.main import main
+from tlcheck.cli import gate as command
+from tlcheck.cli.main import main, parser_of
 from tlcheck.gate import gate
 from tlcheck.lower import session
 from tlcheck.toolchain.releases import PINNED
@@ -159,6 +160,15 @@ def test_what_a_script_is_no_use_for(command: list[str], words: str, capsys: pyt
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
+
+
+def test_the_sides_of_a_gate_share_a_scripts_seconds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So that it takes no longer than the check of a test file."""
+    monkeypatch.chdir(tmp_path)
+    Path("add.py").write_text("import tilelang\n")
+    plan = command._plan(parser_of("gate").command_line(["--from", "0.1.9", "--to", "0.1.15", "add.py"]))
+    assert plan.settings.scripts is not None
+    assert plan.settings.scripts.sides == 2
 
 
 def test_bisecting_a_script_says_for_which_arch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,15 +16,19 @@ class Patience:
     script with them.
     """
 
-    def __init__(self, timeout: float) -> None:
-        """timeout: a kernel's seconds, and those of a script with lowering; infinite on a real GPU."""
-        self._seconds, self._timeout = timeout / _SCRIPT, timeout
-        self._until, self._lowered_until = time.process_time() + self._seconds, _with_lowering() + timeout
+    def __init__(self, timeout: float, sides: int = 1) -> None:
+        """timeout: a kernel's seconds, and those of a script with lowering; infinite on a real GPU.
+
+        sides: how many toolchains share a script's seconds. A test has its own with each.
+        """
+        self._each, self._timeout = timeout / _TEST, timeout / sides
+        self._seconds = self._timeout / _SCRIPT
+        self._until, self._lowered_until = time.process_time() + self._seconds, _with_lowering() + self._timeout
         self._limit, self._test_until = self._seconds, self._until
 
     def begin_test(self) -> None:
         """Give the next test its seconds."""
-        self._limit = self._timeout / _TEST
+        self._limit = self._each
         self._test_until = time.process_time() + self._limit
 
     def over(self) -> str:

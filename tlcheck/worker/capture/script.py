@@ -43,7 +43,7 @@ def capture(
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
     borrowed.install()
-    patience = FOREVER if job.live else Patience(job.timeout)
+    patience = FOREVER if job.live else Patience(job.timeout, job.sides)
     mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job, patience)
     first, last = packages.import_path(file)
     sys.path[:0] = [*map(str, first), *job.pythonpath]
