@@ -25,6 +25,7 @@ from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.stores import UnreadableError
 from tlcheck.reasons import SIZES as NO_SIZES
+from tlcheck.reasons import SOURCE_STOPS
 from tlcheck.snapshot.ir import Buffer
 from tlcheck.witness import Addition
 
@@ -52,6 +53,8 @@ def refute(c: Comparison) -> FootprintDifference | None:
         intended, actual = taken(intended, actual)
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
+        if any(_is_never_inside(algebra, f) for f in intended):
+            raise UndecidedError("an index of it leaves its axis wherever the atomic runs", SOURCE_STOPS)
         choices = _instances(algebra, c.intent.program, intended, actual, _launch(algebra, c))
         points = _kept(algebra, c.intent.program, choices)
         for point in islice(points, MAX_INSTANCES):
@@ -62,6 +65,12 @@ def refute(c: Comparison) -> FootprintDifference | None:
                 if found and not _is_authors(algebra, c, actual, found):
                     return found
     return None
+
+
+def _is_never_inside(algebra: Algebra, f: Footprint) -> bool:
+    """Whether an element's index is out of bounds in any case, as -1 is: TileLang counts such ones from the end."""
+    most = [algebra.bounds(poly)[1] for poly in f.inside]
+    return not f.site.tile and any(bound is not None and bound < 0 for bound in most)
 
 
 def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:
