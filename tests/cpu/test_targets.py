@@ -68,7 +68,9 @@ def test_instructions_come_and_go_with_capabilities() -> None:
 def test_how_compilers_name_a_target() -> None:
     assert target("sm_90a").tvm == {"kind": "cuda", "arch": "sm_90a"}
     assert target("gfx942").tvm == {"kind": "hip", "mcpu": "gfx942"}
-    assert [nvidia.compiled_as(target(arch)) for arch in ("sm_80", "sm_90", "sm_90a")] == ["sm_80", "sm_90a", "sm_90a"]
+    names = ("sm_80", "sm_90", "sm_90a", "sm_103", "sm_110", "sm_121")
+    compiled = ["sm_80", "sm_90a", "sm_90a", "sm_103a", "sm_110a", "sm_121a"]
+    assert [nvidia.compiled_as(target(arch)) for arch in names] == compiled
 
 
 def test_rows_of_the_device_library() -> None:

@@ -5,6 +5,7 @@ import tilelang.language as T
 
 from tlcheck.case import Case
 
+LINEAR = getattr(tilelang.layout, "make_linear_layout", None)  # older releases have another word for it
 CLUSTER = getattr(T, "ClusterKernel", T.Kernel)  # T.Kernel of older releases has clusters, too
 NOWS = {"tl.disable_warp_specialized": True}
 
@@ -211,6 +212,259 @@ def many_columns():
     return main
 
 
+@tilelang.jit
+def odd_tail():
+    """252 bytes are stored by one bulk copy (issue 2525, pull request 2646)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((63,), "float32"), B: T.Tensor((63,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((63,), "float32")
+            for i in T.Parallel(63):
+                s[i] = A[i] + 1.0
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def last_tile():
+    """The last of four tiles reaches beyond the tensor (issue 2529, pull request 2716)."""
+
+    @T.prim_func
+    def main(B: T.Tensor((1000,), "float32")):
+        with T.Kernel(4, threads=128) as block:
+            s = T.alloc_shared((256,), "float32")
+            T.annotate_layout({s: LINEAR(s)})
+            for i in T.Parallel(256):
+                s[i] = T.cast(block * 256 + i, "float32")
+            T.copy(s, B[block * 256])
+
+    return main
+
+
+@tilelang.jit
+def padded_rows():
+    """Rows of 32 numbers lie 40 apart (pull request 2746)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((2, 32), "float32"), B: T.StridedTensor((2, 32), (40, 1), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((2, 32), "float32")
+            for i, j in T.Parallel(2, 32):
+                s[i, j] = A[i, j]
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def small_stages():
+    """A stage of a pipeline has 64 bytes (issue 2528, pull request 2737)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((32,), "float16")
+            f = T.alloc_fragment((32,), "float32")
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(A[k * 32 : (k + 1) * 32], s)
+                T.copy(s, f)
+                for i in T.Parallel(32):
+                    B[k * 32 + i] = f[i] * 2.0
+
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.disable_data_race_check": True, "tl.disable_thread_storage_sync": True})
+def sum_of_half():
+    """Half of the threads hold what is reduced (pull request 2777)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 512), "float32"), B: T.Tensor((4, 512), "float32")):
+        with T.Kernel(1, threads=128):
+            f = T.alloc_fragment((4, 512), "float32")
+            sums = T.alloc_fragment((4,), "float32")
+            held = T.Fragment(f.shape, forward_fn=lambda i, j: (j // 8, i * 8 + j % 8))
+            total = T.Fragment(sums.shape, forward_fn=lambda i, copy: (copy, i), replicate=64)
+            T.annotate_layout({f: held, sums: total})
+            for i, j in T.Parallel(4, 512):
+                f[i, j] = A[i, j]
+            T.reduce_sum(f, sums, dim=1)
+            for i, j in T.Parallel(4, 512):
+                B[i, j] = f[i, j] + sums[i]
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def halves_of_sums():
+    """Two products into the halves of one tile of tensor memory (pull request 2785)."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "bfloat16"), B: T.Tensor((128, 64), "bfloat16"), C: T.Tensor((128, 128), "float32")
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((128, 64), "bfloat16")
+            first = T.alloc_shared((64, 64), "bfloat16")
+            second = T.alloc_shared((64, 64), "bfloat16")
+            sums = T.alloc_tmem((128, 128), "float32")
+            c = T.alloc_fragment((128, 128), "float32")
+            done = T.alloc_barrier([1, 1])
+            T.copy(A, a)
+            T.copy(B[0:64, :], first)
+            T.copy(B[64:128, :], second)
+            T.tcgen05_gemm(a, first, sums[:, 0:64], transpose_B=True, mbar=done[0], clear_accum=True)
+            T.tcgen05_gemm(a, second, sums[:, 64:128], transpose_B=True, mbar=done[1], clear_accum=True)
+            T.mbarrier_wait_parity(done[0], 0)
+            T.mbarrier_wait_parity(done[1], 0)
+            T.copy(sums, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def lower_rows():
+    """A is the lower half of a tile, K two swizzle atoms wide (issue 2964, pull request 2965)."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((256, 128), "bfloat16"), B: T.Tensor((64, 128), "bfloat16"), C: T.Tensor((128, 64), "float32")
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((256, 128), "bfloat16")
+            b = T.alloc_shared((64, 128), "bfloat16")
+            sums = T.alloc_tmem((128, 64), "float32")
+            c = T.alloc_fragment((128, 64), "float32")
+            done = T.alloc_barrier(1)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.tcgen05_gemm(a[128:256, :], b, sums, transpose_B=True, mbar=done, clear_accum=True)
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(sums, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit(pass_configs=NOWS)
+def stored_by_threads():
+    """Threads store what a block-scaled product reads, and nobody but TileLang can fence (pull request 3139)."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 128), "float8_e4m3fn"),
+        B: T.Tensor((128, 128), "float8_e4m3fn"),
+        FA: T.Tensor((128,), "uint32"),
+        FB: T.Tensor((128,), "uint32"),
+        C: T.Tensor((128, 128), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((128, 128), "float8_e4m3fn")
+            b = T.alloc_shared((128, 128), "float8_e4m3fn")
+            fa = T.alloc_shared((128,), "uint32")
+            fb = T.alloc_shared((128,), "uint32")
+            of_a = T.alloc_tmem((128, 4), "uint32")
+            of_b = T.alloc_tmem((128, 4), "uint32")
+            sums = T.alloc_tmem((128, 128), "float32")
+            c = T.alloc_fragment((128, 128), "float32")
+            done = T.alloc_barrier(1)
+            T.copy(FA, fa)
+            T.copy(FB, fb)
+            T.sync_threads()
+            if T.get_thread_binding() < 32:
+                T.tcgen05_sf_warp_transpose(fa)
+                T.tcgen05_sf_warp_transpose(fb)
+                T.fence_proxy_async()
+            for i, j in T.Parallel(128, 128):
+                a[i, j] = A[i, j]
+            for i, j in T.Parallel(128, 128):
+                b[i, j] = B[i, j]
+            T.sync_threads()
+            if T.get_thread_binding() < 32:
+                T.tcgen05_cp_warpx4(fa, of_a)
+                T.tcgen05_cp_warpx4(fb, of_b)
+                T.tcgen05_gemm_blockscaled(
+                    a,
+                    b,
+                    sums,
+                    of_a,
+                    of_b,
+                    transpose_B=True,
+                    mbar=done,
+                    clear_accum=True,
+                    k_start=0,
+                    sf_a_granularity_k=128,
+                    sf_b_granularity_k=128,
+                )
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(sums, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def early_read():
+    """The consumer reads what threads of the producer copy before a bulk copy's tile (pull request 2166)."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 256), "float16"),
+        B: T.Tensor((64, 256), "float16"),
+        rows: T.Tensor((4, 64), "int32"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            picked = T.alloc_shared((64, 64), "float16")
+            f = T.alloc_fragment((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            T.clear(f)
+            for k in T.Pipelined(4, num_stages=2):
+                for i, j in T.Parallel(64, 64):
+                    picked[i, j] = A[rows[k, i], k * 64 + j]
+                T.copy(A[0, k * 64], a)
+                T.copy(B[0, k * 64], b)
+                for i, j in T.Parallel(64, 64):
+                    f[i, j] += picked[i, j]
+                T.gemm(a, b, c, transpose_B=True)
+            for i, j in T.Parallel(64, 64):
+                C[i, j] = c[i, j] + f[i, j]
+
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.disable_thread_storage_sync": True})
+def behind_words():
+    """A swizzled tile lies behind 128 bytes of words (pull request 2391)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), B: T.Tensor((128, 64), "float16"), D: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=256):
+            words = T.alloc_shared((32,), "int32")
+            s = T.alloc_shared((128, 64), "float16")
+            T.annotate_layout({s: tilelang.layout.make_swizzled_layout(s)})
+            thread = T.get_thread_binding(0)
+            if thread < 32:
+                words[thread] = thread
+            T.sync_threads()
+            come = T.alloc_barrier(256)
+            T.tma_copy(A[0, 0], s, barrier=come)
+            T.barrier_arrive(come)
+            T.mbarrier_wait_parity(come, 0)
+            for i in T.serial(32):
+                B[thread // 2, thread % 2 * 32 + i] = s[thread // 2, thread % 2 * 32 + i]
+            if thread == 0:
+                D[0] = words[31]
+
+    return main
+
+
 ts = Case(ts_pair, targets=("sm_100",))
 zeros = Case(bulk_zeros, targets=("sm_100",))
 odd = Case(odd_bytes, targets=("sm_90",))
@@ -220,3 +474,13 @@ pairs = Case(bytes_of_pairs, {"ranks": 4}, targets=("sm_100",))
 words = Case(negative_words, targets=("sm_100",))
 bytes_ = Case(equal_bytes, targets=("sm_100",))
 columns = Case(many_columns, targets=("sm_100",))
+tail = Case(odd_tail, targets=("sm_120",))
+tile = Case(last_tile, targets=("sm_100",))
+rows_ = Case(padded_rows, targets=("sm_100",))
+stages = Case(small_stages, targets=("sm_100",))
+half = Case(sum_of_half, targets=("sm_120",))
+halves = Case(halves_of_sums, targets=("sm_100",))
+lower = Case(lower_rows, targets=("sm_100",))
+stored = Case(stored_by_threads, targets=("sm_100",))
+early = Case(early_read, targets=("sm_120",))
+behind = Case(behind_words, targets=("sm_120",))

@@ -221,6 +221,9 @@ class Observer:
     def tensor_fence(self, mask: Mask, after: bool) -> None:
         """tcgen05.fence by active threads. after: ::after_thread_sync, not ::before_thread_sync."""
 
+    def products_released(self, key: object, mask: Mask, at: Array) -> None:
+        """Active threads issue a tcgen05.commit that arrives at a barrier of the worlds `at` once it is finished."""
+
     def products_finished(self, key: object, mask: Mask, at: Array) -> None:
         """Products of active threads that were committed to a barrier of the worlds `at`, (worlds,), are complete."""
 

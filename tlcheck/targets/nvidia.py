@@ -70,7 +70,7 @@ _INSTRUCTIONS = {
     "clusterlaunchcontrol": (100, _NEWEST),
     "mma.block_scale": (120, _NEWEST),
 }
-_COMPILED_AS = {90: "a", 100: "a", 120: "a"}  # bulk tensor copies and wgmma exist there only
+_OWN_INSTRUCTIONS = 90  # from here on TileLang compiles for the `a` form (contrib/nvcc.py, get_target_arch)
 
 
 def _target(number: int, suffix: str, row: _Capability) -> Target:
@@ -107,7 +107,7 @@ def arch_of(capability: int) -> str:
 
 def compiled_as(target: Target) -> str:
     """The arch that TileLang has nvcc compile a target for."""
-    suffix = _COMPILED_AS.get(target.measured or 0, "")
+    suffix = "a" if (target.measured or 0) >= _OWN_INSTRUCTIONS else ""
     return target.arch + suffix if target.arch[-1].isdigit() else target.arch
 
 

@@ -107,9 +107,7 @@ class VectorClock(Observer):
         """Active warps have arrived at a barrier: they release what they know. at: see `Observer.arrived`."""
         released = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
-            there = world if at is None else int(at[world])
-            for told, known in zip(released, self._carried, strict=False):
-                told[there] = np.maximum(told[there], known[world, warps].max(axis=0))
+            self._release(released, world if at is None else int(at[world]), world, warps)
             self._next_epoch(world, warps)
 
     def fences_released(self, key: object, mask: Mask, at: Array | None = None) -> None:
@@ -177,12 +175,23 @@ class VectorClock(Observer):
                 self.handed[world, warps] = np.maximum(self.handed[world, warps], self.tensor[world, warps])
                 self.handed[world, warps, self._own[world, warps]] = self.own_of(world, warps)
 
-    def products_finished(self, key: object, mask: Mask, at: Array) -> None:
-        """A tcgen05.commit of active threads arrives at a barrier of the worlds `at`: its products are complete."""
-        finished = self._released.setdefault(key, self._nothing())[-1]
+    def products_released(self, key: object, mask: Mask, at: Array) -> None:
+        """Active threads issue a tcgen05.commit: its arrival at a barrier of `at` releases what they know."""
+        released = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
-            own, there = self._own[world, warps], int(at[world])
-            finished[there, own] = np.maximum(finished[there, own], self.own_of(world, warps))
+            self._release(released, int(at[world]), world, warps)
+
+    def products_finished(self, key: object, mask: Mask, at: Array) -> None:
+        """A tcgen05.commit of active threads arrives at a barrier of the worlds `at`: its products are complete.
+
+        They are over with the time of their warp, and nothing else that the warp has learned meanwhile.
+        """
+        released, *_, finished = self._released.setdefault(key, self._nothing())
+        for world, warps in self._warps_of(mask):
+            own, there, times = self._own[world, warps], int(at[world]), self.own_of(world, warps)
+            for told in (released, finished):
+                told[there, own] = np.maximum(told[there, own], times)
+            self._next_epoch(world, warps)
 
     def step(self, world: int, warps: Array, those: Mask) -> None:
         """Move the time of some warps on by one, within the epoch."""
@@ -266,6 +275,11 @@ class VectorClock(Observer):
             warps = np.flatnonzero(active[world])
             if len(warps):
                 yield world, warps
+
+    def _release(self, released: tuple[Array, ...], there: int, world: int, warps: Array) -> None:
+        """What some warps of a world know joins what is released at a barrier of the world `there`."""
+        for told, known in zip(released, self._carried, strict=False):
+            told[there] = np.maximum(told[there], known[world, warps].max(axis=0))
 
     def _own_times(self) -> Array:
         """The own time of each warp, (worlds, warps)."""

@@ -249,6 +249,14 @@ class Glance(HappensBefore):
         """Active warps have arrived at a barrier."""
         self._synchronize("arrived", key, mask, super().arrived, key, mask)
 
+    def products_released(self, key: object, mask: Mask, at: Array) -> None:
+        """Active warps have issued a tcgen05.commit."""
+        self._synchronize("committed", key, mask, super().products_released, key, mask, at)
+
+    def products_finished(self, key: object, mask: Mask, at: Array) -> None:
+        """A tcgen05.commit of active warps arrives."""
+        self._synchronize("finished", key, mask, super().products_finished, key, mask, at)
+
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world."""
         event = "ended", key, world

@@ -193,6 +193,10 @@ class Releases(Observer):
                 self._arrived[key, there] = joined if before is None else np.maximum(before, joined)
         self.tick += 1
 
+    def products_released(self, key: object, mask: Mask, at: Array) -> None:
+        """Active threads issue a tcgen05.commit, which releases what they know."""
+        self.arrived(key, mask, at)
+
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world."""
         if (key, world) in self._arrived:

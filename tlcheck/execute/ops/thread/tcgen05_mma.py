@@ -299,17 +299,23 @@ def _landing(
 ) -> Callable[[], None]:
     """Return what happens when all that a warp's thread has issued until now is complete. there: the worlds, (worlds,),
     at whose barriers each world's thread arrives then.
+
+    The arrival releases what the thread knows now: an asynchronous operation comes after the instructions before it
+    (PTX 8.9.1.1). What it learns later is not released, although the products may take until then.
     """
     goals = [(world, number) for world, number, lanes, _ in which(frame).each if lanes[warp.thread]]
+    observers, by = which.barriers.observers, {}
+    for number in dict.fromkeys(number for _, number in goals):
+        worlds = np.array([world for world, other in goals if other == number])
+        by[number] = issuer_in(worlds, warp.thread, warp.lane.shape)
+        for at in there:
+            observers.products_released((which.barriers.name, number), by[number].lane, at)
 
     def land() -> None:
         queue.finish(due, warp.lane)
-        for number in dict.fromkeys(number for _, number in goals):
-            worlds = np.array([world for world, other in goals if other == number])
-            by = issuer_in(worlds, warp.thread, warp.lane.shape)
+        for number, issuer in by.items():
             for at in there:
-                which.barriers.observers.products_finished((which.barriers.name, number), by.lane, at)
-                which.barriers.observers.arrived((which.barriers.name, number), by.lane, at)
+                observers.products_finished((which.barriers.name, number), issuer.lane, at)
         for world, number in goals:
             for at in there:
                 which.barriers.arrive(int(at[world]), number, 1)
