@@ -128,7 +128,7 @@ def _excerpt(lines: Sequence[str], origin: FindingOrigin, room: int) -> list[str
         wanted = [n for n, line in enumerate(lines) if about.search(line) and not _IDLE.search(line)]
         if len(rows := _with_blocks(lines, wanted, gaps=gaps)) <= room:
             return rows if any(map(_about(origin).search, rows)) else []
-    while len(rows) > room:
+    while wanted and len(rows) > room:
         del wanted[-1]
         rows = _with_blocks(lines, wanted, gaps=False)
     return rows

@@ -181,6 +181,15 @@ def test_a_kernel_of_25_lines_leaves_room_for_its_cuda() -> None:
     assert len(markdown(about).splitlines()) == LONGEST
 
 
+@pytest.mark.parametrize("generated", [None, ("O[0] = f();", "g();")])
+def test_a_large_kernel_has_an_issue_too(generated: tuple[str, ...] | None) -> None:
+    """Ctrl-C may come before it is small: what is known is told, whatever its length."""
+    large = "\n".join(f"x{n} = {n}" for n in range(100))
+    text = markdown(replace(issue(), script=large, cuda=None, generated=generated, shown=None, workarounds=None))
+    assert "x99 = 99\n```\n" in text
+    assert "**Environment**" in text
+
+
 CUDA = """
   f();
   for (int i = 0; i < 4; ++i) {

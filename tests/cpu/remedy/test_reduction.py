@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,9 +22,10 @@ from tlcheck.remedy.kernel_source import source_of
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
 from tlcheck.remedy.python_merging import copies, factors
-from tlcheck.remedy.reducing import _seeds_of
+from tlcheck.remedy.reducing import Reduced, _seeds_of
 from tlcheck.remedy.reduction import KernelReduction, bound, is_sound, lines_of, written
 from tlcheck.remedy.reduction_trials import WantedFinding
+from tlcheck.report import reduce_text
 from tlcheck.verdicts.claim import Claim, FindingOrigin, OriginKind
 from tlcheck.verdicts.kept import Verdicts
 
@@ -94,6 +96,31 @@ def test_the_time_is_that_of_the_clock_from_the_first_trial_on(monkeypatch: pyte
     reduction.run("product")
     assert clock[0] == 1006.0
     assert "T.copy(A" in reduction.best
+
+
+def test_ctrl_c_leaves_the_smallest_kernel_so_far() -> None:
+    """It has the finding, and the file says that it may become smaller."""
+    tried: list[str] = []
+
+    def shows(text: str) -> bool:
+        tried.append(text)
+        return "T.copy(A" in text
+
+    whole = bound(BUILDER, "product", {})
+    reduction = KernelReduction(cast(Any, Benches(shows)), 60.0, stopped=lambda: len(tried) > 20)
+    assert reduction.begin(whole)
+    reduction.run("product")
+    assert len(tried) < 40
+    assert "T.copy(A" in reduction.best
+    assert lines_of(reduction.best) < lines_of(whole)
+    assert "out_idx" in reduction.best, "what would go last is still there"
+    result = make_result("refuted")
+    found = Reduced(reduction.best, "product", (lines_of(whole), lines_of(reduction.best)), result, None, 1, 0)
+    file = io.StringIO()
+    reduce_text.write(file, found)
+    comment = f"# from {result.run.case}: {lines_of(whole)} -> {lines_of(reduction.best)} lines (interrupted)\n"
+    assert comment in file.getvalue()
+    assert file.getvalue().endswith(reduction.best)
 
 
 def test_a_step_after_which_another_pass_is_to_blame_is_taken_back() -> None:
