@@ -53,7 +53,14 @@ from tlcheck.verdicts.claim import (
     SourceLine,
 )
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
-from tlcheck.verdicts.origins import AGGRESSIVE_MERGE, MERGE, access_in_words, origin_in_words, race_in_words
+from tlcheck.verdicts.origins import (
+    AGGRESSIVE_MERGE,
+    MERGE,
+    access_in_words,
+    buffer_named,
+    origin_in_words,
+    race_in_words,
+)
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
@@ -311,7 +318,8 @@ class _Claims:
         what = access.kind + by.get(access.proxy, "")
         if access.thread <= SEVERAL:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
-        used = line_of_use(self._source, buffer, access.kind != "read")
+        named = buffer_named(self._snapshot, access, buffer)
+        used = line_of_use(self._source, named, access.kind != "read")
         return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED, used)
 
     def _made(self, what: str, writer: Writer, at: str, used: int = 0) -> Act:

@@ -28,8 +28,8 @@ def origin_in_words(snapshot: Snapshot, found: ValueOrigin, races: Sequence[Race
 def race_in_words(snapshot: Snapshot, race: Race, name: str) -> FindingOrigin:
     """The origin of a race: both accesses, and what is missing between them. name: of the buffer in the source."""
     places = _Places(snapshot)
-    first, second = places.access(race.first, race.buffer), places.access(race.second, race.buffer)
     alias = places.other_buffer(race.first, race.buffer)
+    first, second = places.access(race.first, alias or race.buffer), places.access(race.second, race.buffer)
     one = f"the {race.first.kind} of {alias or name}{places.at(*first)}"
     two = f"the {race.second.kind} of {name}{places.at(*second)}"
     missing = f"{race.missing} is missing between {one} and {two}"
@@ -47,6 +47,11 @@ def access_in_words(snapshot: Snapshot, illegal: Illegal, line: int) -> FindingO
     tir = line_of(snapshot, LOWERED, illegal.stmt)
     buffers = (illegal.buffer,) if illegal.buffer and illegal.buffer != "?" else ()
     return FindingOrigin("illegal", line, 0, buffers, f"{illegal}{places.at(line, tir, illegal.lane)}")
+
+
+def buffer_named(snapshot: Snapshot, access: Access, buffer: str) -> str:
+    """Return the buffer that an access names: this one, or another one in the same memory."""
+    return _Places(snapshot).other_buffer(access, buffer) or buffer
 
 
 class _Places:

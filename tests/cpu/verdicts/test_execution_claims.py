@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -15,9 +18,12 @@ from tests.fixtures.index import read
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import NOWHERE
 from tlcheck.execute.request import Request
+from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
+from tlcheck.verdicts import origins
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.execution_claims import claims_of
 from tlcheck.verdicts.judging import verdicts_of
@@ -177,3 +183,21 @@ def test_claims_are_worded_without_an_execution(monkeypatch: pytest.MonkeyPatch)
     assert any(witness.steps for witness in found if isinstance(witness, Element))
     assert claims_of(wrong, diagnosis, request) == expected
     assert all(claim.is_clean for claim in claims_of(right, diagnose(right, request, clean), request))
+
+
+def test_an_access_of_another_buffer_in_the_same_memory_has_that_buffers_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan writes `d` where a product reads `x`: the line of that read is the product's, not one that reads d."""
+    snapshot = codec.loads(Path("tests/fixtures/wrong/wait-0.1.9.snapshot.json").read_text())
+    lines = {("x", False): 11, ("d", False): 22, ("d", True): 33}
+    monkeypatch.setattr(origins, "line_of_use", lambda source, buffer, writes: lines[buffer, writes])
+    monkeypatch.setattr(
+        origins._Places, "other_buffer", lambda self, access, buffer: "x" if access.kind == "read" else ""
+    )
+    read, write = (SimpleNamespace(kind=kind, thread=0, origin=NOWHERE) for kind in ("read", "write"))
+    race = SimpleNamespace(first=read, second=write, buffer="d", missing="a barrier")
+    origin = origins.race_in_words(snapshot, cast(Any, race), "d")
+    assert (origin.line, origin.other_line) == (33, 11)
+    assert origin.words.startswith(
+        "a barrier is missing between the read of x at line 11 (thread 0) and the write of d"
+    )
+    assert origins.buffer_named(snapshot, cast(Any, read), "d") == "x"
