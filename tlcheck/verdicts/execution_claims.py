@@ -242,7 +242,9 @@ class _Claims:
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
         what = f"{name} is rounded by more than what is written" if found.rounded else what
         what = f"{name} lacks a rounding that is written" if found.finer else what
-        what = f"{name} is wrong for NaN or infinities" if found.special else what
+        what = (
+            f"{name} is wrong for {'large integers' if found.ends else 'NaN or infinities'}" if found.special else what
+        )
         what = what if wrong.departure is None else f"{what}: {wrong.departure.words}"
         stmt = found.writer.origin.stmt if found.writer is not None else None
         problem = "poison" if poisoned else "differs"
@@ -268,7 +270,7 @@ class _Claims:
         """The first element that is wrong, with the first steps to it at both levels."""
         found = wrong.difference
         types = ", floats in their own types" if found.rounded else ""
-        types += ", some of them NaN or infinite" if found.special else ""
+        types += f", some of them {'large' if found.ends else 'NaN or infinite'}" if found.special else ""
         copies = ", copies as early as they may be" if found.early else ""
         kind = "random " if self._drawn else ""  # what a case declares are its inputs, here as on a GPU
         inputs = f"{kind}inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"

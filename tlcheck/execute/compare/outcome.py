@@ -31,7 +31,8 @@ class Difference:
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
     the last write as lowered, if any; author: in the source. rounded: seen where floats have their own types; finer:
-    and it is a rounding of the source that is missing; special: where some inputs are NaN or infinite; early: where
+    and it is a rounding of the source that is missing; special: where some inputs are NaN or infinite, or with ends:
+    where some integers are at the ends of types; early: where
     asynchronous copies land as early as they may.
     """
 
@@ -46,6 +47,7 @@ class Difference:
     rounded: bool = False
     finer: bool = False
     special: bool = False
+    ends: bool = False
     early: bool = False
 
     @property

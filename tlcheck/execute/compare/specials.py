@@ -1,8 +1,11 @@
-"""Kernels run with NaN and infinities where their source asks for them.
+"""Kernels run with NaN and infinities where their source asks for them, and with integers at the ends of types.
 
 TileLang folds `x != x` to false, and `not (x > 0)` to `x <= 0`: no number tells. Such a kernel runs once more, in one
 block, with some elements of its tensors NaN, infinite or -0. So does a kernel that no longer reads a tensor of floats,
 as of `x * 0`. Other kernels do not: most are not made for such numbers.
+
+Integers that lead nowhere are taken to the ends of their types, to tell a cast that is missing from one that is there;
+of types of 8 bits where the kernel computes with them, so that nothing leaves its type.
 """
 
 from __future__ import annotations
@@ -14,15 +17,21 @@ import numpy as np
 
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.outcome import Difference
-from tlcheck.execute.memory.values import is_poison
+from tlcheck.execute.memory.values import is_poison, kind_of, lanes_of
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.worlds.inputs import Draw
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.execute.worlds.limits import limits
+from tlcheck.execute.worlds.offsets import lengths, offsets
+from tlcheck.program.observed import counters
+from tlcheck.program.roles import roles
+from tlcheck.program.wraps import computed
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.equality import key_of
-from tlcheck.snapshot.ir import Expr, Function
+from tlcheck.snapshot.ir import Expr, Function, While
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
+_SMALL = 8  # bits: sums of such integers stay in 32
 _ASKING = ("isnan", "isinf", "isfinite")
 _OPPOSITE = {("lt", "ge"), ("ge", "lt"), ("gt", "le"), ("le", "gt")}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -30,7 +39,7 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def are_asked_for(levels: BothLevels) -> bool:
     """Whether a kernel is to run with such numbers."""
-    return asks(levels.source) or forgets(levels.source, levels.lowered)
+    return asks(levels.source) or forgets(levels.source, levels.lowered) or bool(_ends(levels))
 
 
 def asks(function: Function) -> bool:
@@ -75,7 +84,32 @@ def _named(function: Function) -> set[str]:
 
 def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:
     """Outputs of which elements are no numbers on one side alone, or other integers. Nothing where a side stops."""
-    world, special = levels.worlds[-1], replace(draw, special=True)
+    if asks(levels.source) or forgets(levels.source, levels.lowered):
+        yield from _differences(levels, replace(draw, special=True))
+    if ends := _ends(levels):
+        found = _differences(levels, replace(draw, ends=ends))
+        yield from ((name, replace(difference, ends=True)) for name, difference in found)
+
+
+def _ends(levels: BothLevels) -> tuple[tuple[str, int], ...]:
+    """Tensors of integers that neither lead to elements nor end loops, with the bits of the ends that they may have."""
+    function = levels.source
+    if any(isinstance(stmt, While) for stmt in statements(function.body)):
+        return ()
+    leading = {*limits(function, levels.sizes), *offsets(function), *lengths(function), *counters(function)}
+    leading |= {str(b.data.value) for b in roles(function).unread}
+    found = []
+    for buffer in function.buffers:
+        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
+        if kind.family in ("int", "uint") and kind.bits > 8 and lanes_of(buffer.dtype) == 1 and name not in leading:
+            computes, multiplies = computed(function, name)
+            if not computes or (kind.bits > 16 and not multiplies):
+                found.append((name, _SMALL if computes else kind.bits))
+    return tuple(found)
+
+
+def _differences(levels: BothLevels, special: Draw) -> Iterator[tuple[str, Difference]]:
+    world = levels.worlds[-1]
     source = levels.source_invocation(special, worlds=[world])
     lowered = levels.lowered_invocation(special, worlds=[world])
     try:
@@ -83,6 +117,8 @@ def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Differenc
             invocation.run()
             invocation.machine.rest()
     except Stopped:
+        return
+    if special.ends and source.strayed:
         return
     for name in levels.outputs:
         expected, got = source.left[name].outcome(world.seed), comparison.left_of(lowered.left, name, world.seed)

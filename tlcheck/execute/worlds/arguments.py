@@ -16,7 +16,7 @@ from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
-from tlcheck.execute.worlds.limits import limits
+from tlcheck.execute.worlds.limits import limits, ranks
 from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters
@@ -25,6 +25,7 @@ from tlcheck.snapshot.ir import Buffer, Function, While
 from tlcheck.snapshot.walk import statements
 
 _DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
+_ORDERED = 8  # times as many numbers as elements of which one is below another
 _NARROW = ("int8", "int4")  # all of their numbers are drawn in any case
 _UNIT = Draw(8, gaps=False, unit=True)  # tried last, of a kernel that reads floats
 
@@ -63,6 +64,7 @@ class Arguments:
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)
         self._scales = scale_words(self._function)
+        self._ranks = ranks(self._function)
 
     def _limited(self, draws: Sequence[Draw]) -> Sequence[Draw]:
         """The draws within the limits of each tensor; first two of them with places from everywhere, -1 where the
@@ -82,7 +84,8 @@ class Arguments:
         numbers = tuple([name for name, dtype in signed.items() if name not in known and dtype not in _NARROW])
         endless = any(isinstance(stmt, While) for stmt in statements(self._function.body))
         below = [replace(draw, signed=numbers) for draw in first if numbers and not endless]
-        return (*below, *(first if places or none or chained else ()), *usual)
+        ordered = [replace(draw, ordered=True) for draw in usual[:1] if ranks(self._function)]
+        return (*ordered, *below, *(first if places or none or chained else ()), *usual)
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
@@ -128,6 +131,11 @@ class Arguments:
         """Return what is drawn for a tensor of so many elements."""
         if name in counters(self._function):
             return lambda seed, numbers: np.zeros(numbers.shape, kind.array)
+        if draw.ordered and name in self._ranks:
+            rank, falls = self._ranks[name]
+            count = 1 + max(rank for rank, _ in self._ranks.values())
+            below = min(dict(draw.ranges).get(each, _ORDERED * size) for each in self._ranks)
+            return inputs.ordered(name, kind, size, below, (rank, count, falls))
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))

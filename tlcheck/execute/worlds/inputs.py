@@ -48,7 +48,9 @@ class Draw:
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
-    special: some floats of tensors are NaN, infinite or -0. residues: they are random elements of a field.
+    ordered: tensors of which one element is promised to be below another one are drawn so.
+    special: some floats of tensors are NaN, infinite or -0. ends: some integers of these tensors are at the ends of
+    types, up to a number of bits. residues: they are random elements of a field.
     """
 
     below: int = 8
@@ -63,7 +65,9 @@ class Draw:
     sparse: bool = False
     unit: bool = False
     distinct: tuple[str, ...] = ()
+    ordered: bool = False
     special: bool = False
+    ends: tuple[tuple[str, int], ...] = ()
     residues: bool = False
 
     def in_field(self) -> Draw:
@@ -315,6 +319,8 @@ def contents(name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset())
         if draw.gaps and not seed and lengths:
             found[np.isin(numbers, list(lengths))] = draw.floor(name)
         found = _with_none(key(seed), numbers, found, name in draw.none, kind)
+        if name in dict(draw.ends):
+            return _with_ends(key(seed), numbers, found, kind, dict(draw.ends)[name])
         return _with_specials(key(seed), numbers, found, kind) if draw.special and kind.is_float else found
 
     return elements
@@ -343,6 +349,15 @@ def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:
     return np.where(chosen < len(special), special[np.minimum(chosen, len(special) - 1)], found)
 
 
+def _with_ends(key: int, numbers: Array, found: Array, kind: Kind, bits: int) -> Array:
+    """Most of the elements at the ends of types of up to so many bits, as far as the tensor's own holds them."""
+    powers = [1 << n for n in (7, 8, 15, 16, 31, 32, 63, 64) if n <= bits]
+    some = {sign * (power + step) for power in powers for sign in (1, -1) for step in (-1, 0, 1)}
+    ends = np.array(sorted(n for n in some if kind.limits[0] <= n <= kind.limits[1])).astype(kind.array)
+    chosen = _below(_words(key ^ 4, numbers), len(ends) + 2)
+    return np.where(chosen < len(ends), ends[np.minimum(chosen, len(ends) - 1)], found).astype(kind.array)
+
+
 def _kept(key: int, numbers: Array) -> Array:
     """Return one of each four neighbours, at random."""
     return np.asarray(numbers % 4 == _words(key ^ 1, numbers // 4) >> np.uint64(62))
@@ -359,6 +374,23 @@ def rising(name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
         apart = (words >> np.uint64(12)).astype(np.float64) * 2.0**-53
         found = np.minimum(np.floor((numbers + apart) * part), last)
         return np.where(numbers == 0, 0, np.where(numbers == size - 1, last, found)).astype(kind.array)
+
+    return elements
+
+
+def ordered(name: str, kind: Kind, size: int, below: int, place: tuple[int, int, bool]) -> Contents:
+    """Numbers that rise with their place, or fall, and are apart from those of other tensors.
+
+    place: among how many tensors this one is which, and whether it falls.
+    """
+    rank, count, falls = place
+    step = max(1, below // max(1, size * count))
+
+    def elements(seed: int, numbers: Array) -> Array | None:
+        steps = (size - 1 - numbers if falls else numbers) * count + rank
+        apart = _below(_words(_key(name, seed), numbers), step)
+        found = steps * step + apart if size * count <= below else steps * below // (size * count)
+        return np.asarray(found).astype(kind.array)
 
     return elements
 

@@ -500,7 +500,7 @@ class BothLevels:
         """
         options = self._options(function, source, **special)
         drawn = {(name, draw.limit(name)): pages for name, pages in (before or {}).items()}
-        tensors = self._arguments.tensors(draw, drawn if draw.special or draw.residues else self._before)
+        tensors = self._arguments.tensors(draw, drawn if draw.special or draw.ends or draw.residues else self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
         batches = batches or ([worlds] if worlds else self._batches(function))
         needed = () if self._all_before else self._needed(worlds or self.worlds)

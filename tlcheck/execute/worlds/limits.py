@@ -22,6 +22,7 @@ _LARGEST = 2**30
 _ELEMENT = Expr("var", "int64", (), "the element", -1)
 _ZERO = Expr("int", "int32", (), 0)
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_LESS = ("lt", "le", "gt", "ge")
 _NONE = {("ge", 0), ("gt", -1), ("lt", 0), ("le", -1), ("eq", -1), ("ne", -1)}  # comparisons that ask for a -1
 
 
@@ -249,14 +250,49 @@ def _comparisons(roots: Sequence[Expr]) -> Iterator[tuple[str, Expr, Expr]]:
 
 def _promised(uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
     """Tensors whose elements T.assume compares with a number that is known."""
-    parts = list(uses.promises)
-    while any(e.op == "and" for e in parts):
-        parts = [part for e in parts for part in (e.args if e.op == "and" else (e,))]
-    for part in parts:
+    for part in _parts(uses.promises):
         for op, element, number in _comparisons([part]) if part.op in _MIRRORED else ():
             if (uid := _tensor(element, tensors)) is not None:
                 with suppress(NotModelled):
                     yield uid, op, int(evaluated(number, sizes))
+
+
+@lru_cache(maxsize=16)
+def ranks(function: Function) -> Mapping[str, tuple[int, bool]]:
+    """The tensors of which T.assume says that one element is below another one, of the same or another tensor.
+
+    Each with how many are below its own, and whether its elements fall.
+    """
+    tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
+    found, below = dict[str, tuple[int, bool]](), list[tuple[str, str]]()
+    for part in _parts(_uses(function).promises):
+        sides = [_uncast(e) for e in part.args] if part.op in _LESS else []
+        if len(sides) == 2 and all(_tensor(e, tensors) is not None for e in sides):
+            less, more = sides if part.op in ("lt", "le") else sides[::-1]
+            names = [tensors[e.buffer.data.uid] for e in (less, more) if e.buffer is not None]
+            places = [_place(e.args) for e in (less, more)]
+            found |= {name: (0, places[0] > places[1] or found.get(name, (0, False))[1]) for name in names}
+            below += [(names[0], names[1])] if places[0] == places[1] else []
+    for _ in below:
+        for less_name, more_name in below:
+            found[more_name] = max(found[more_name][0], found[less_name][0] + 1), found[more_name][1]
+    return found
+
+
+def _place(indices: Sequence[Expr]) -> list[int]:
+    """The indices of an element where each variable is the same number."""
+    values = {str(e.value): 5 for e in postorder(indices) if e.op == "var"}
+    with suppress(NotModelled):
+        return [int(evaluated(e, values)) for e in indices]
+    return []
+
+
+def _parts(promises: Sequence[Expr]) -> list[Expr]:
+    """What is promised, one thing after the other."""
+    parts = list(promises)
+    while any(e.op == "and" for e in parts):
+        parts = [part for e in parts for part in (e.args if e.op == "and" else (e,))]
+    return parts
 
 
 def _kept(known: ElementLimits, op: str, number: int) -> ElementLimits:

@@ -1,0 +1,53 @@
+"""Integers of tensors with which a kernel computes: where these are large, sums and products leave their type.
+
+TVM simplifies integers of 32 bits and more as if none did, so what a kernel does then is its author's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tlcheck.program.observed import named
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Function, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_KEEPING = ("if_then_else", "likely", "reinterpret", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+_ADDRESSES = ("access_ptr", "tvm_access_ptr", "address_of", "region", "copy")
+_COMPUTING = ("add", "sub", "mul", "floordiv", "truncdiv")
+
+
+@lru_cache(maxsize=64)
+def computed(function: Function, name: str) -> tuple[bool, bool]:
+    """Whether a kernel computes with a tensor's integers, and whether it multiplies them by one another."""
+    known = {b.data.uid for b in function.buffers if b.data.value == name}
+    every = list(statements(function.body))
+    while len(known) < len(known := known | {uid for stmt in every for uid in _given(stmt, known)}):
+        pass
+    found = [e for stmt in every for e in postorder(expressions(stmt)) if _computes(e, known)]
+    return bool(found), any(e.op == "mul" and all(_uses(a, known) for a in e.args) for e in found)
+
+
+def _given(stmt: Stmt, known: set[int]) -> set[int]:
+    """What a statement gives something of known memory: by a call, all that it names."""
+    if isinstance(stmt, (Bind, Store)) and _uses(stmt.value, known):
+        return {stmt.var.uid if isinstance(stmt, Bind) else stmt.buffer.data.uid}
+    return set(named([stmt.value])) if isinstance(stmt, Evaluate) and _uses(stmt.value, known) else set()
+
+
+def _computes(e: Expr, known: set[int]) -> bool:
+    """Whether an expression computes with known memory, or may: calls but for copies do."""
+    computes = e.op in _COMPUTING and "int" in e.dtype
+    calls = e.op == "call" and name_of_call(e) not in (*_KEEPING, *_ADDRESSES)
+    return (computes or calls) and any(_uses(a, known) for a in e.args)
+
+
+def _uses(e: Expr, known: set[int]) -> bool:
+    """Whether a value is made of known memory; not where that only says which element is read."""
+    left = [e]
+    while left:
+        x = left.pop()
+        if x.uid in known if x.op == "var" else x.buffer is not None and x.buffer.data.uid in known:
+            return True
+        left += x.args if x.op != "load" else ()
+    return False
