@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.worlds import inputs
 from tlcheck.snapshot.ir import For, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _TILE = 64  # of what nothing divides
 _BEYOND = 2**31
+_MEMORY = 1 << 36  # bytes of a device
 _DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 
 
-def others(function: Function, usual: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Sets of sizes; numbers that are none are as usual."""
+def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) -> Iterator[dict[str, int]]:
+    """Sets of sizes; numbers that are none are as usual. most: blocks along each axis of the target's largest grid."""
     names = inputs.axes(function)
     tiles = [_tile(function, name) for name in names]
     sets = [
@@ -32,7 +35,18 @@ def others(function: Function, usual: Mapping[str, int]) -> Iterator[dict[str, i
     ]
     multiples = dict(zip(names, [tile * (2 + place) for place, tile in enumerate(tiles)], strict=True))
     sets += [dict([pair]) for pair in _large(function, names, usual)]
-    yield from _each_once((_kept(function, usual, chosen, multiples) for chosen in sets), usual)
+    for sizes in _each_once((_kept(function, usual, chosen, multiples) for chosen in sets), usual):
+        blocks = grid(function, sizes)
+        if (
+            all(count <= limit for count, limit in zip(blocks, most, strict=True))
+            and _bytes(function, sizes) <= _MEMORY
+        ):
+            yield sizes
+
+
+def _bytes(function: Function, sizes: Mapping[str, int]) -> int:
+    """What the tensors take."""
+    return sum(inputs.span(b, sizes) * kind_of(b.dtype).bits // 8 for b in function.buffers)
 
 
 def _kept(

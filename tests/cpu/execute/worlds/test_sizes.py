@@ -11,10 +11,11 @@ from tlcheck.execute.compare.executions import executed
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Expr, For, Function, Stmt, Store
+from tlcheck.snapshot.ir import Expr, For, Function, Stmt, Store, Thread
 
 KERNELS = zipfile.ZipFile(Path(__file__).parent / "dynamic-0.1.15.zip")
 N = variable("n")
+MOST = 1 << 30, 65_535, 65_535
 ALL = [{"n": 80}, {"n": 65}, {"n": 63}, {"n": 1}]
 
 
@@ -34,20 +35,20 @@ def _executed(arch: str) -> Execution:
 
 
 def test_sizes_lie_around_a_tile() -> None:
-    assert list(others(_function(), {"n": 64})) == ALL
+    assert list(others(_function(), {"n": 64}, MOST)) == ALL
     tail = call("use", Expr("floordiv", "int32", (N, number(128))))
-    assert [sizes["n"] for sizes in others(_function(tail), {"n": 64})] == [144, 129, 127, 1]
+    assert [sizes["n"] for sizes in others(_function(tail), {"n": 64}, MOST)] == [144, 129, 127, 1]
 
 
 def test_a_promise_is_kept() -> None:
-    assert list(others(_function(call("assume", _multiple(8))), {"n": 64})) == [{"n": 24}, {"n": 16}]
+    assert list(others(_function(call("assume", _multiple(8))), {"n": 64}, MOST)) == [{"n": 24}, {"n": 16}]
 
 
 def test_one_leads_beyond_32_bits_unless_a_loop_goes_by_it() -> None:
-    *_, large = others(_function(columns=4096), {"n": 64})
+    *_, large = others(_function(columns=4096), {"n": 64}, MOST)
     assert large["n"] * 4096 > 2**31
     loop = For(variable("i"), number(0), N, "serial", call("use"))
-    assert list(others(_function(loop, columns=4096), {"n": 64})) == ALL
+    assert list(others(_function(loop, columns=4096), {"n": 64}, MOST)) == ALL
 
 
 def test_what_is_wrong_in_a_tail_alone_is_found() -> None:
@@ -72,3 +73,11 @@ def test_copies_by_threads_take_odd_rows() -> None:
     found = _executed("sm_80")
     assert found.is_settled
     assert [dict(sizes) for sizes in found.also][1:3] == [{"m": 65, "k": 33, "n": 67}, {"m": 63, "k": 31, "n": 65}]
+
+
+def test_no_grid_is_larger_than_the_targets() -> None:
+    kernel = Kernel()
+    kernel.tensor("A", "float16", (), (N, 4096))
+    by = Thread(variable("by"), "blockIdx.y", N, call("use"))
+    assert list(others(kernel.function(by), {"n": 64}, MOST)) == ALL
+    assert len(list(others(kernel.function(by), {"n": 64}, (1, 1 << 30, 1)))) == len(ALL) + 1
