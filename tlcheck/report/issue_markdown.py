@@ -66,8 +66,8 @@ def _below(issue: Issue) -> Iterator[str]:
 
 def _title(issue: Issue, finding: Finding) -> str:
     """The pass that is to blame, and what happens first."""
-    is_sure = issue.reduced.pass_name and _history(finding).role != "may-break"
-    guilty = f"{issue.reduced.pass_name}: " if is_sure else ""
+    history = _history(finding)
+    guilty = f"{history.pass_name}: " if history.pass_name and history.role != "may-break" else ""
     origin = finding.origin
     words = _TITLES.get(origin.kind, "") if origin is not None and origin.buffers else ""
     if origin is None or not words or (origin.kind == "unordered" and not origin.missing):
@@ -91,6 +91,8 @@ def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
         yield f"This makes `{issue.shown.output}` wrong."
     if (name := issue.reduced.pass_name) == "the code generator":
         yield "The TIR after the last pass is still right; the code made of it, or the device library, is not."
+    elif name and not history.pass_name:
+        yield f"It is there after `{name}`; which pass is to blame was not examined."
     elif name and history.role == "may-break":
         yield f"The TIR is wrong after `{name}`: to blame is this pass, {history.note}."
     elif name and history.role == "orders":

@@ -120,6 +120,19 @@ def test_a_pass_of_which_it_is_not_sure_is_no_title() -> None:
     assert "and wrong after it (it gives f a layout for 100 of its 256 elements)." in sure
 
 
+def test_a_pass_that_nobody_examined_is_not_accused() -> None:
+    """Ctrl-C may come before: the finding knows only after which checkpoint it is there."""
+    about = issue()
+    assert about.claim.finding is not None
+    history = replace(about.claim.finding.history or FindingHistory(()), pass_name="")
+    claim = replace(about.claim, finding=replace(about.claim.finding, history=history, pass_name="tl.VectorizeLoop"))
+    result = replace(about.reduced.result, claims=(claim,))
+    text = markdown(replace(about, claim=claim, reduced=replace(about.reduced, result=result, after=None)))
+    assert text.startswith("# [Bug] `O` is read before it is written (sm_80, 0.1.13)\n")
+    assert "It is there after `tl.VectorizeLoop`; which pass is to blame was not examined.\n" in text
+    assert "The TIR is right" not in text
+
+
 def test_a_pass_that_leaves_a_barrier_out_has_changed_nothing() -> None:
     about = issue()
     finding = about.claim.finding
