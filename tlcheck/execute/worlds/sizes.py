@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.execute.worlds import inputs
 from tlcheck.snapshot.ir import For, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -36,11 +36,9 @@ def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) ->
     multiples = dict(zip(names, [tile * (2 + place) for place, tile in enumerate(tiles)], strict=True))
     sets += [dict([pair]) for pair in _large(function, names, usual)]
     for sizes in _each_once((_kept(function, usual, chosen, multiples) for chosen in sets), usual):
-        blocks = grid(function, sizes)
-        if (
-            all(count <= limit for count, limit in zip(blocks, most, strict=True))
-            and _bytes(function, sizes) <= _MEMORY
-        ):
+        grids = [grid(kernel, sizes) for kernel in kernels(function)]
+        small = all(count <= limit for blocks in grids for count, limit in zip(blocks, most, strict=True))
+        if small and _bytes(function, sizes) <= _MEMORY:
             yield sizes
 
 
