@@ -365,9 +365,17 @@ def test_a_smaller_kernel_begins_to_be_wrong_in_the_same_way(kind: OriginKind, i
     assert WantedFinding.of(broken(kind)).is_shown(Verdicts((broken("early"),))) == is_shown
 
 
-def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reduce", "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
-    assert "a saved snapshot has no source to reduce: name its kernel, FILE::NAME" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("fix", "a saved snapshot cannot be lowered with a change: name its kernel, FILE::NAME"),
+        ("reduce", "a saved snapshot has no source to reduce: name its kernel, FILE::NAME"),
+        ("report", "a saved snapshot has no source to reduce: name its kernel, FILE::NAME"),
+    ],
+)
+def test_a_snapshot_has_no_source(capsys: pytest.CaptureFixture[str], command: str, why: str) -> None:
+    assert main([command, "tests/fixtures/wrong/wait-0.1.9.snapshot.json"]) == 2
+    assert capsys.readouterr().err == f"tlcheck: error: {why}\n"
 
 
 def test_an_error_is_made_small_before_a_hazard() -> None:
