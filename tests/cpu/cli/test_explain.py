@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tlcheck.cli.main import main
+from tlcheck.reasons import KINDS
 from tlcheck.verdicts.rules.pages import pages
 
 
@@ -47,6 +48,12 @@ def test_an_unknown_rule(capsys: pytest.CaptureFixture[str], rule: str, hint: st
     assert err.count("\n") == 1
 
 
+def test_undecided_lists_the_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = explain(capsys, "undecided")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == [kind.code for kind in KINDS]
+
+
 def test_a_terminal_gets_rendered_markdown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     _, out, _ = explain(capsys, "TLA001")
@@ -58,6 +65,7 @@ def test_it_needs_nothing_heavy() -> None:
     code = """
 import sys
 from tlcheck.cli.main import main
+from tlcheck.reasons import KINDS
 main(["explain", "TLA001"])
 heavy = {"numpy", "tvm", "tlcheck.prove.evidence"} & set(sys.modules)
 assert not heavy, heavy

@@ -85,6 +85,15 @@ def test_color(
     assert ("\x1b[" in capsys.readouterr().out) == coloured
 
 
+@pytest.mark.parametrize("argv", [("--timeout", "soon"), ("-j", "many")])
+def test_a_value_that_is_none_is_told_without_the_name_of_a_function(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["check", "k.py", *argv])
+    assert f": invalid value: {argv[1]!r} (" in capsys.readouterr().err
+
+
 def test_a_command_without_colours_has_no_such_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["case", "k.py::f", "--color", "never"])

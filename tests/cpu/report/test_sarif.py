@@ -76,3 +76,5 @@ def test_findings_of_real_snapshots() -> None:
     refuted = [a.finding.rule for result in results for a in result.claims if a.finding is not None]
     assert sorted(result["ruleId"] for result in run["results"] if result["level"] == "error") == sorted(refuted)
     assert len(refuted) >= 3
+    told = [result["message"]["text"] for result in run["results"] if result["level"] == "error"]
+    assert [text for text in told if "\n   witness: " not in text] == []
