@@ -671,7 +671,25 @@ def unit_histogram_unset():
     return main
 
 
+@tilelang.jit
+def replicas(N=32, threads=256):
+    """Eight threads write one value, and each reads what it wrote itself."""
+
+    @T.prim_func
+    def main(X: T.Tensor((4, N), "float32"), Y: T.Tensor((4, threads), "float32")):
+        with T.Kernel(1, threads=threads):
+            s = T.alloc_shared((4 * N,), "float32")
+            tx = T.get_thread_binding()
+            for i in T.serial(4):
+                s[i * N + tx // 8] = X[i, tx // 8] * 2.0
+                Y[i, tx] = s[i * N + tx // 8]
+                T.sync_threads()
+
+    return main
+
+
 gemm_relu = Case(gemm_relu)
+replicas = Case(replicas)
 saxpy = Case(saxpy)
 block_sum = Case(block_sum)
 histogram = Case(histogram)

@@ -12,7 +12,10 @@ from tests.cpu.checking import checked_runs
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 CASES = Path(__file__).with_name("newcomer_cases.py")
-RIGHT = ("gemm_relu", "saxpy", "block_sum", "histogram", "transpose", "rmsnorm", "conv_row", "shuffle_sum", "embedding")
+RIGHT = (
+    *("gemm_relu", "saxpy", "block_sum", "histogram", "transpose", "rmsnorm", "conv_row", "shuffle_sum", "embedding"),
+    "replicas",
+)
 OPEN = ("counts_that_may_differ", "scattered_sums")  # of races that other inputs may not have
 WARNED = {
     "gemm_swapped": "TLS008",  # a swapped index, of which the output is not written in full
