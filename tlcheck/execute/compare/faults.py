@@ -145,6 +145,23 @@ class Faults:
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, _ON_DRAWN)
         return None
 
+    def of_unaligned(self, illegal: Illegal) -> Fault | None:
+        """The T.tma_copy of the source that is not aligned as lowered, if drawn inputs say where it begins; else None.
+
+        Whoever writes T.tma_copy instead of T.copy answers for the alignment that bulk copies need.
+        """
+        if self._given or "no multiple of" not in illegal.what:
+            return None
+        for stmt in statements(self._function.body):
+            if not isinstance(stmt, Evaluate) or name_of_call(stmt.value) != "tma_copy":
+                continue
+            loads = [e for e in postorder(stmt.value.args[:2]) if e.op == "load" and e.buffer is not None]
+            begins = [e.args for e in loads if e.buffer is not None and e.buffer.name == illegal.buffer]
+            if illegal.line in (0, stmt.line) and any(self._steering.depends(args) for args in begins):
+                act = self._made(illegal.what, (0, 0, 0), illegal.lane, stmt)
+                return Fault(BOUNDS, illegal.buffer, stmt.line, illegal.what, (), act, None, _ON_DRAWN)
+        return None
+
     def _is_led(self, left: TensorExit) -> bool:
         """Whether inputs decide about an index that is out of bounds: its value, or how far its loop goes."""
         outside = [

@@ -225,7 +225,7 @@ class _Judge:
             own, found = unwaited[1].words(unwaited[0]), self._source.of_race(*unwaited)
         elif own:
             found = self._barrier(own)
-        elif (stray := self._stray(illegal, draw)) is not None:
+        elif (stray := self._stray(illegal, draw) or self._source.of_unaligned(illegal)) is not None:
             own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
             found = replace(stray, reasons=frozenset((own,)))
         reason = own or Reason(reasons.LOWERED_STOPS, f"as lowered: {illegal}")
