@@ -40,7 +40,7 @@ from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Alloc, Function, If, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import target
 
@@ -265,9 +265,20 @@ class _Search:
         return ValueOrigin(parting.kind, made, True, step.value, expected, other, again=parting.again)
 
     def _made_by(self, own: TracedStep, step: TracedStep, parting: Parting) -> OriginAccess:
-        """The lowered write of the element of a step of the source."""
-        source = parting.stmt or _stmt(own)
-        return OriginAccess(buffer_of(own), _index_of(own), _stmt(step), source, 0, _thread(step))
+        """The lowered write of the element of a step of the source.
+
+        That step may lie behind a copy into the buffer that is written: where both have one shape, this one is named.
+        """
+        source, name = parting.stmt or _stmt(own), buffer_of(own)
+        if isinstance(source, Store) and source is parting.stmt and self._shape(name) == _shape(source.buffer):
+            name = str(source.buffer.data.value)
+        return OriginAccess(name, _index_of(own), _stmt(step), source, 0, _thread(step))
+
+    def _shape(self, name: str) -> tuple[object, ...]:
+        """The shape of a buffer of the source."""
+        body = self._snapshot.checkpoints[SOURCE].body
+        allocated = (stmt.buffer for stmt in statements(body) if isinstance(stmt, Alloc))
+        return next((_shape(buffer) for buffer in allocated if str(buffer.data.value) == name), ())
 
     def _read_by(self, step: TracedStep, parting: Parting) -> OriginAccess:
         """The lowered read of the element of a step."""
@@ -433,6 +444,10 @@ def _stmt(step: TracedStep | None) -> Stmt | None:
 
 def _thread(step: TracedStep | None) -> int:
     return -1 if step is None or step.lane is None else step.lane
+
+
+def _shape(buffer: Buffer) -> tuple[object, ...]:
+    return tuple(dim.value for dim in buffer.shape)
 
 
 def _index_of(step: TracedStep) -> tuple[int, ...]:

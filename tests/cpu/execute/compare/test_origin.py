@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.execute.compare.origin import ValueOrigin, origin_of
+from tlcheck.execute.compare.descent import Parting
+from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
+from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.request import LOWERED, Request
-from tlcheck.snapshot.ir import Alloc, Snapshot
+from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Snapshot, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.origins import origin_in_words
@@ -126,3 +128,20 @@ def test_a_read_that_nothing_orders_is_told_as_that() -> None:
 def test_one_cause_is_one_finding(name: str) -> None:
     claims = verdicts_of(read_snapshot(WRONG / f"{name}.snapshot.json"), Request()).claims
     assert [claim.verdict for claim in claims if not claim.is_clean] == ["refuted"]
+
+
+@pytest.mark.parametrize(("extent", "named"), [(256, "s"), (64, "f")])
+def test_a_write_behind_a_copy_is_one_of_the_buffer_that_it_writes(extent: int, named: str) -> None:
+    """`f` was copied to `s`, then the lowered kernel stores to `s`: its element is f's, if both have one shape."""
+    fragment, shared = buffer("f", 256), buffer("s", extent)
+    store = Store(shared, (Expr("int", "int32", (), 64),), Expr("float", "float32", (), 31.0))
+    source = Function("f", (), (), (), Seq((Alloc(fragment), Alloc(shared), store)))
+    search = _Search.__new__(_Search)
+    search._snapshot = replace(read_snapshot(WRONG / "loop-0.1.15.snapshot.json"), checkpoints={SOURCE: source})
+    own, step = (TracedStep(f"{name}[64]", "31.0") for name in ("f", "s"))
+    access = search._made_by(own, step, Parting("unguarded", step, own, stmt=store))
+    assert (access.buffer, access.index, access.source) == (named, (64,), store)
+
+
+def buffer(name: str, extent: int) -> Buffer:
+    return Buffer(name, "float32", (Expr("int", "int32", (), extent),), "shared", Expr("var", "handle", (), name))
