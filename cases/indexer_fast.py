@@ -1,28 +1,27 @@
 """The logits of `indexer_logits`, ``einsum("thd,kd->tk", Q, K)``, near what the memory of a Hopper GPU allows.
 
-Floor at 8192 queries, 16 heads, 128 dimensions on an H200 (4.28 TB/s copied, 798 TFLOP/s dense): Q and K are 36 MB to
-read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.0397 or 0.0711 ms. The product is 17 GFLOP for each
+Floor at 8192 queries, 16 heads, 128 dimensions on an H100 (3.02 TB/s copied, 794 TFLOP/s dense): Q and K are 36 MB to
+read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.0562 or 0.1007 ms. The product is 17 GFLOP for each
 part, 0.022 ms; up to two parts are hidden behind the bytes.
 
 | parts, logits | measured ms | of the floor | relative error | in torch |
 |---|---|---|---|---|
-| 1, bfloat16 | 0.0578 | 69 % | 2.3e-3 | sum, then product: 0.0667, the same error |
-| 2, float32 | 0.1022 | 70 % | 9.5e-7 | sum, then product in tf32: 0.1265, error 2.1e-4 |
-| 3, float32 | 0.1220 | 58 % | 4.5e-7 | |
+| 1, bfloat16 | 0.0662 | 85 % | 2.3e-3 | sum, then product: 0.0792, the same error |
+| 2, float32 | 0.1135 | 89 % | 9.5e-7 | sum, then product in tf32: 0.1534, error 2.1e-4 |
+| 3, float32 | 0.1290 | 78 % | 4.5e-7 | |
 
-Medians of ten rounds of `tlcheck run --bench`; errors against float64, on normal values; TileLang 0.1.15, one H200,
-2026-11-21. Other sizes, and what each choice brings: results/performance.md.
+Medians of ten rounds of `tlcheck run --bench`; errors against float64, on normal values; TileLang 0.1.15, one H100,
+2026-11-27. Other sizes, and what each choice brings: results/performance.md.
 
 Why it is fast:
 
 - The heads are summed once, by a kernel of its own that reads each element of Q once, with 16 loads of 16 bytes in
   flight per thread. In one kernel with the product every block would do it again for each range of keys.
-- A block of the product takes 128 queries through a range of keys; with more than one part their sums stay in
-  registers, as left operand of wgmma, so that only keys come from shared memory.
-- Two blocks (three of half the size) share a multiprocessor: one multiplies while the other stores.
-- Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address. For
-  float32 two tiles take turns, so that the next logits do not wait for the last store.
-- Blocks of the product are launched while the sums are still computed, and wait for them where they need them.
+- A block of the product keeps 256 keys (128 for float32) and takes a range of queries through them, 64 in a step. All
+  blocks together write whole rows of logits side by side, which memory takes faster than pieces of rows far apart.
+- Two blocks share a multiprocessor: one multiplies while the other stores.
+- Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address.
+- Blocks of the product are launched while the sums are still computed. They load their keys, then wait for the sums.
 
 How exact it is: the sums are in float32; what the tensor cores multiply has 8 bits. With one part each sum is rounded
 to that (as torch does where it sums first); with two or three parts what was rounded away is multiplied too, and 16 or
@@ -46,32 +45,29 @@ from tlcheck.case import Case
 MULTIPROCESSORS = 132
 
 
-def ranges_of_keys(t: int, block_queries: int, block_keys: int) -> int:
-    """A power of two: into how many ranges the keys are cut, to have up to two blocks for each multiprocessor."""
+def ranges_of_queries(t: int, block_queries: int, block_keys: int) -> int:
+    """A power of two: into how many ranges the queries are cut, to have up to two blocks for each multiprocessor."""
     ranges = 1
-    while 2 * ranges * (t // block_queries) <= 2 * MULTIPROCESSORS and t % (2 * ranges * block_keys) == 0:
+    while 2 * ranges * (t // block_keys) <= 2 * MULTIPROCESSORS and t % (2 * ranges * block_queries) == 0:
         ranges *= 2
     return ranges
 
 
 @tilelang.jit(pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True})
-def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128):  # noqa: C901
+def indexer_fast(t, h, d, parts, out_dtype, block_keys, block_queries=64):
     """parts: 1 to 3 numbers of 16 bits that the sums P over the heads consist of."""
     dtype, accum_dtype = "bfloat16", "float32"
-    rows = 16  # of queries in a block of the first kernel: each thread has 8 neighbours of one query
+    rows = 8  # of queries in a block of the first kernel: each thread has 8 neighbours of one query
     threads = 2 * block_queries
-    ranges = ranges_of_keys(t, block_queries, block_keys)
-    keys = t // ranges
+    ranges = ranges_of_queries(t, block_queries, block_keys)
     full_row = T.GemmWarpPolicy.FullRow
-    in_registers = parts > 1  # the left operand
-    # Where each was measured to be faster, and in releases that have it: the first since 0.1.7.post3, the others 0.1.9.
-    early = parts < 3 and hasattr(T, "pdl_sync")
-    two_tiles = parts > 1 and hasattr(T, "tma_copy")
+    # In releases that have it: the first since 0.1.7.post3, the others since 0.1.9.
+    early = hasattr(T, "pdl_sync")
+    by_tma = hasattr(T, "tma_copy")
     bounded = hasattr(T, "annotate_min_blocks_per_sm")
-    tile = [2, block_queries, block_keys] if two_tiles else [block_queries, block_keys]
 
     @T.prim_func
-    def main(  # noqa: C901
+    def main(
         Q: T.Tensor((t, h, d), dtype),
         K: T.Tensor((t, d), dtype),
         P: T.Tensor((parts, t, d), dtype),
@@ -92,53 +88,37 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
                 for i, j in T.Parallel(rows, d):
                     summed[i, j] -= T.cast(part[i, j], accum_dtype)
 
-        with T.Kernel(T.ceildiv(t, block_queries), ranges, threads=threads) as (bx, by):
+        with T.Kernel(T.ceildiv(t, block_keys), ranges, threads=threads) as (bx, by):
             if bounded:
-                T.annotate_min_blocks_per_sm(3 if block_queries == 64 else 2)
-            P_shared = T.alloc_shared([block_queries, d], dtype)
-            high = T.alloc_fragment([block_queries, d], dtype)
-            low = T.alloc_fragment([block_queries, d], dtype)
-            lowest = T.alloc_fragment([block_queries, d], dtype)
+                T.annotate_min_blocks_per_sm(2)
             K_shared = T.alloc_shared([block_keys, d], dtype)
+            P_shared = T.alloc_shared([parts, block_queries, d], dtype)
             logits = T.alloc_fragment([block_queries, block_keys], accum_dtype)
-            S_shared = T.alloc_shared(tile, out_dtype)
+            S_shared = T.alloc_shared([block_queries, block_keys], out_dtype)
 
+            T.copy(K[bx * block_keys : (bx + 1) * block_keys, 0:d], K_shared)
             if early:
                 T.pdl_sync()
-            T.copy(P[0, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
-            if in_registers:
-                T.copy(P_shared, high)
-            if parts > 1:
-                T.copy(P[1, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
-                T.copy(P_shared, low)
-            if parts > 2:
-                T.copy(P[2, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
-                T.copy(P_shared, lowest)
-
-            for n in T.Pipelined(keys // block_keys, num_stages=2 if in_registers else 1):
-                first = by * keys + n * block_keys
-                T.copy(K[first : first + block_keys, 0:d], K_shared)
-                if in_registers:
-                    T.gemm(high, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
-                else:
-                    T.gemm(P_shared, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
-                if parts > 1:
-                    T.gemm(low, K_shared, logits, transpose_B=True, policy=full_row)
-                if parts > 2:
-                    T.gemm(lowest, K_shared, logits, transpose_B=True, policy=full_row)
-                if two_tiles:
-                    T.tma_store_wait(1)  # the tile of two steps before has been read
+            for n in T.Pipelined(t // ranges // block_queries, num_stages=1):
+                first = (n * ranges + by) * block_queries  # at any time all blocks write neighbouring rows
+                # All parts at once: 0.1.15 has no fence before a second product whose operand comes later (TLR002).
+                T.copy(P[0:parts, first : first + block_queries, 0:d], P_shared)
+                T.clear(logits)
+                for p in T.unroll(parts):
+                    T.gemm(P_shared[p, :, :], K_shared, logits, transpose_B=True, policy=full_row)
+                if by_tma:
+                    T.tma_store_wait(0)  # the tile of the step before has been read
                     T.sync_threads()
-                    T.copy(logits, S_shared[n % 2, :, :])
+                    T.copy(logits, S_shared)
                     T.tma_copy(
-                        S_shared[n % 2, :, :],
-                        S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys],
+                        S_shared,
+                        S[first : first + block_queries, bx * block_keys : (bx + 1) * block_keys],
                         eviction_policy="evict_first",  # nobody reads them again
                     )
                 else:
                     T.copy(logits, S_shared)
-                    T.copy(S_shared, S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys])
-            if two_tiles:
+                    T.copy(S_shared, S[first : first + block_queries, bx * block_keys : (bx + 1) * block_keys])
+            if by_tma:
                 T.tma_store_wait(0)
 
     return main
@@ -203,14 +183,10 @@ SINGLE = {"einsum, then sum": without_sums(as_asked), "sum, then product in tf32
 
 def make_case(t: int, parts: int) -> Case:
     """One part into bfloat16; two or three into float32, with tiles half as wide: as many bytes."""
-    tiles: dict[str, int] = {}
-    if parts > 1:
-        tiles["block_keys"] = 64
-    if parts > 2:
-        tiles["block_queries"] = 64  # three such blocks leave a thread more registers than two whole ones
+    out_dtype, block_keys = ("bfloat16", 256) if parts == 1 else ("float32", 128)
     return Case(
         indexer_fast,
-        args={"t": t, "h": 16, "d": 128, "parts": parts, "out_dtype": "bfloat16" if parts == 1 else "float32", **tiles},
+        args={"t": t, "h": 16, "d": 128, "parts": parts, "out_dtype": out_dtype, "block_keys": block_keys},
         targets=("sm_90",),
         inputs=inputs,
         reference=reference,

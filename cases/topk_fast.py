@@ -1,29 +1,33 @@
 """Radix select as in `topk_selector`, near what latency allows on a Hopper GPU, and right on every row.
 
-Floor at 64 rows of 32768 values, 2048 of each, on an H200 (4.28 TB/s copied): 8.4 MB to read, 0.5 MB to write are
-0.0021 ms, and a launch. There is no arithmetic to speak of; what counts is how many steps wait for each other.
+Floor at 64 rows of 32768 values, 2048 of each, on an H100 (3.02 TB/s copied): 8.4 MB to read, 0.5 MB to write are
+0.0030 ms, and a launch. There is no arithmetic to speak of; what counts is how many steps wait for each other, and how
+many integer instructions 1024 threads of one multiprocessor issue.
 
-Measured there: 0.0148 ms, 7 times the floor; a kernel with the same launch that does nothing takes 0.0047, the form of
-`topk_selector` 0.0365, torch.topk 0.0879 (0.1114 sorted). Equal values, the worst of what was tried: 0.0344. Medians of
-50 launches between CUDA events, L2 flushed before each, eight sets of inputs in turn; of five such rounds the middle
-one. TileLang 0.1.15, one H200, 2026-11-21; more: results/performance.md.
+Measured there: 0.0138 ms, 5 times the floor; the form of `topk_selector` takes 0.0365 on an H200, torch.topk 0.0958
+(0.1157 sorted). Medians of ten rounds of `tlcheck run --bench`, L2 flushed before each launch, eight sets of inputs in
+turn. TileLang 0.1.15, one H100, 2026-11-27; more: results/performance.md.
 
 Why it is fast:
 
-- Memory is read once: a block of 1024 threads has the whole row in registers, 32 values each, by eight loads of 16
-  bytes that are all under way at once. Values are counted while later ones still come.
+- Memory is read once: a block of 1024 threads copies the row to shared memory, three tiles at a time, and has its
+  values in registers, 32 each. A tile is counted while the next ones come. To load all at once by threads keeps warps
+  waiting for one another.
 - Counting needs no previous value: that is one instruction, which merges equal addresses of a warp.
-- A digit has 12 bits, so that one pass leaves a few hundred candidates of 32768. Two bits per value in registers say
-  what is selected and what still may be; later digits visit only the latter, and read them again from L1.
-- A digit is found by sums over the registers of a warp and 32 totals, with two barriers; the seed's form has 19.
+- The first digit has 12 bits, so that one pass leaves a few hundred candidates of 32768. Two bits per value in
+  registers say what is selected and what still may be; what follows visits only the latter, in shared memory.
+- The second digit, of 8 bits, is found by one warp. It leaves two or three candidates, which are put on a list, and
+  each counts those before it. A third digit is counted only where more than 32 are left.
+- A digit of 12 bits is found by sums over the registers of a warp and 32 totals, with two barriers; the seed's form
+  has 19.
 - Places in the output are a sum over the threads before, not an atomic for each element.
 
-Right: any number of candidates may share a digit, there is no list of them that could overflow. NaN of either sign is
+Right: any number of candidates may share a digit; a list that would overflow is not made. NaN of either sign is
 the largest, as in torch. Of equal values (0.0 and -0.0 are) any may be selected, in every run the same. A row with
 fewer candidates than `topk` has all of them, and -1 in the places that are left.
 
-Why it is here: atomics in shared memory under conditions, in unrolled loops, and in loops whose length depends on data.
-There is one shared buffer, with explicit barriers: two would be given the same memory, one after the other.
+Why it is here: atomics in shared memory under conditions, in unrolled loops, and in loops whose length depends on data;
+a list in the order of tickets, on which nothing depends. The row is in a buffer of its own, for as long as the other.
 """
 
 from collections.abc import Mapping
@@ -37,18 +41,25 @@ from topk_selector import drawn, normal, reference, rows, selected, sprinkled, t
 from tlcheck.case import Case, Variant
 
 THREADS = 1024
-DIGITS = (12, 12, 8)  # bits, from the top; with 10 or more in the first, no number has the first digit of key 0
-BASES = (0, 1 << 12, 2 << 12)  # of the digits' histograms in shared memory
-COUNTED = 3 << 12  # what of it has to be zero at first: a multiple of 4 * threads
-FOUND = COUNTED + 32  # after the totals of up to 32 warps: a digit, the values wanted of its bin, the values in it
-SHARED = FOUND + 4
+DIGITS = (12, 8, 12)  # bits, from the top; with 10 or more in the first, no number has the first digit of key 0
+BINS = 1 << 12  # of a large digit's histogram, at the start of shared memory
+SMALL = BINS  # where that of the second digit begins
+TICKETS = SMALL + (1 << DIGITS[1])  # how many places of the list are taken
+ZEROED = TICKETS + 1
+TOTALS = ZEROED + 31  # of up to 32 warps
+FOUND = TOTALS + 32  # a digit, the values wanted of its bin, the values in it
+LISTED = 32  # up to so many candidates are compared with one another
+KEYS = FOUND + 4
+PLACES = KEYS + LISTED
+SHARED = PLACES + LISTED
+UNDERWAY = 3  # tiles of a row that are copied at once
 
 
 def ordered(x):
     """A key for each value: unsigned, larger for larger values, largest for NaN; 0 is that of no value."""
-    bits = T.reinterpret(x, dtype="uint32")
-    sign = T.cast(0x80000000, "uint32")
-    return T.if_then_else((bits ^ sign) <= T.cast(0x7F800000, "uint32"), ~bits, bits | sign)
+    bits = T.reinterpret(x, dtype="int32")
+    key = T.reinterpret(bits ^ ((bits >> 31) | T.cast(-0x80000000, "int32")), dtype="uint32")
+    return T.if_then_else(x == x, key, T.cast(0xFFFFFFFF, "uint32"))
 
 
 def lowest(mask):
@@ -60,10 +71,14 @@ def lowest(mask):
 def topk_fast(topk, length):  # noqa: C901
     batch = T.dynamic("batch")
     vector = 4 if length % 4 == 0 else 1
-    tiles = -(-length // (THREADS * vector))
-    whole = length % (THREADS * vector) == 0
+    tile = THREADS * vector
+    tiles = -(-length // tile)
+    whole = length % tile == 0
     words = -(-tiles * vector // 32)  # of a mask with a bit for each value of a thread
-    held = THREADS * tiles * vector <= 32 * 1024  # longer rows do not fit into registers and are read twice
+    held = tile * tiles <= 32 * 1024  # longer rows do not fit into registers and are read twice
+    copied = (
+        held and whole and tiles > UNDERWAY and hasattr(T, "async_copy")
+    )  # into shared memory, in releases that can: since 0.1.9
 
     @T.macro
     def load(i, values, scores, bx, tx):
@@ -72,13 +87,36 @@ def topk_fast(topk, length):  # noqa: C901
                 values[i * vector + v] = scores[bx, (i * THREADS + tx) * vector + v]
 
     @T.macro
-    def convert(i, keys, values, start, end, tx):
+    def copy(i, row, scores, bx):
+        T.async_copy(scores[bx, i * tile : (i + 1) * tile], row[i * tile : (i + 1) * tile])
+
+    @T.macro
+    def take(i, later, values, row, tx):
+        """A thread's part of a tile, which this thread has copied itself, before so many later ones."""
+        T.ptx_wait_group(later)
+        for v in T.vectorized(vector):
+            values[i * vector + v] = row[(i * THREADS + tx) * vector + v]
+
+    @T.macro
+    def convert(i, keys, values, start, end, cut, tx):
         for v in T.unroll(vector):
             keys[i * vector + v] = ordered(values[i * vector + v])
-        if (i * THREADS + tx) * vector < start[0] or (i * THREADS + tx) * vector + vector > end[0]:
+        if cut[0] > 0:
             for v in T.unroll(vector):
                 if (i * THREADS + tx) * vector + v < start[0] or (i * THREADS + tx) * vector + v >= end[0]:
                     keys[i * vector + v] = T.cast(0, "uint32")
+
+    @T.macro
+    def count_large(i, keys, values, start, end, cut, shared, tx):
+        """The first digit of a thread's part of a tile; values outside of the row's range have key 0."""
+        convert(i, keys, values, start, end, cut, tx)
+        for v in T.unroll(vector):
+            T.atomic_add(shared[T.cast(keys[i * vector + v] >> (32 - DIGITS[0]), "int32")], 1)
+
+    @T.macro
+    def clear(shared, tx):
+        for v in T.vectorized(BINS // THREADS):
+            shared[tx * (BINS // THREADS) + v] = 0
 
     @T.macro
     def sum_before(own, before, moved, shared, tx):
@@ -89,36 +127,63 @@ def topk_fast(topk, length):  # noqa: C901
             if tx % 32 >= (1 << j):
                 before[0] = before[0] + moved[0]
         if tx % 32 == 31:
-            shared[COUNTED + tx // 32] = before[0]
+            shared[TOTALS + tx // 32] = before[0]
         T.sync_threads()
-        moved[0] = T.if_then_else(tx % 32 < tx // 32, shared[COUNTED + tx % 32], 0)
+        moved[0] = T.if_then_else(tx % 32 < tx // 32, shared[TOTALS + tx % 32], 0)
         for j in T.unroll(5):
             moved[0] = moved[0] + T.shfl_xor(moved[0], 1 << j)
         before[0] = before[0] - own[0] + moved[0]
 
     @T.macro
-    def find(base, bits, counts, own, before, moved, shared, found, tx):
-        """found: the digit whose bin has the last value wanted, how many are wanted of the bin, how many are in it."""
-        per = max(1, (1 << bits) // THREADS)  # bins of a thread
-        for j in T.unroll(per):
-            counts[j] = 0
-        if tx < (1 << bits) // per:
-            for j in T.vectorized(per):
-                counts[j] = shared[base + (1 << bits) - (tx + 1) * per + j]
+    def tell(bits, per, counts, own, before, hit, shared, found, tx):
+        """found: the digit whose bin has the last value wanted, how many are wanted of the bin, how many are in it.
+
+        counts: the bins of a thread, own: their sum, before: the sum of all bins above them.
+        """
+        # Not before[0] itself as condition: 0.1.7 evaluates it again for each statement, and it changes.
+        hit[0] = T.if_then_else(before[0] < found[1] and found[1] <= before[0] + own[0], 1, 0)
+        if hit[0] > 0:
+            for j in T.unroll(per):
+                if before[0] < found[1] and found[1] <= before[0] + counts[per - 1 - j]:
+                    shared[FOUND] = (1 << bits) - 1 - tx * per - j
+                    shared[FOUND + 1] = found[1] - before[0]
+                    shared[FOUND + 2] = counts[per - 1 - j]
+                before[0] = before[0] + counts[per - 1 - j]
+        T.sync_threads()
+        for j in T.unroll(3):
+            found[j] = shared[FOUND + j]
+
+    @T.macro
+    def find(counts, own, before, moved, hit, shared, found, tx):
+        """The large digit of the last value wanted, by all threads. Two barriers."""
+        per = BINS // THREADS  # bins of a thread
+        for j in T.vectorized(per):
+            counts[j] = shared[BINS - (tx + 1) * per + j]
         own[0] = 0
         for j in T.unroll(per):
             own[0] = own[0] + counts[j]
         sum_before(own, before, moved, shared, tx)
-        # Not under a condition on all bins of a thread: 0.1.7 takes it for true in each, though before changes.
-        for j in T.unroll(per):
-            if before[0] < found[1] and found[1] <= before[0] + counts[per - 1 - j]:
-                shared[FOUND] = (1 << bits) - 1 - tx * per - j
-                shared[FOUND + 1] = found[1] - before[0]
-                shared[FOUND + 2] = counts[per - 1 - j]
-            before[0] = before[0] + counts[per - 1 - j]
-        T.sync_threads()
-        for j in T.unroll(3):
-            found[j] = shared[FOUND + j]
+        tell(12, per, counts, own, before, hit, shared, found, tx)
+
+    @T.macro
+    def find_small(counts, own, before, moved, hit, shared, found, tx):
+        """The second digit, by the first warp. One barrier."""
+        per = (1 << DIGITS[1]) // 32
+        own[0] = 0
+        before[0] = 0
+        if tx < 32:
+            for half in T.unroll(per // 4):
+                for j in T.vectorized(4):
+                    counts[half * 4 + j] = shared[TICKETS - (tx + 1) * per + half * 4 + j]
+            for j in T.unroll(per):
+                own[0] = own[0] + counts[j]
+            before[0] = own[0]
+            for j in T.unroll(5):
+                moved[0] = T.shfl_up(before[0], 1 << j)
+                if tx >= (1 << j):
+                    before[0] = before[0] + moved[0]
+            before[0] = before[0] - own[0]
+        tell(DIGITS[1], per, counts, own, before, hit, shared, found, tx)
 
     @T.macro
     def locate(place, w, left, tx):
@@ -126,21 +191,86 @@ def topk_fast(topk, length):  # noqa: C901
         place[0] = (place[0] // vector * THREADS + tx) * vector + place[0] % vector
 
     @T.macro
-    def sift(base, shift, sure, maybe, low, high, left, number, place, key, scores, shared, bx, tx):
-        """Of what may be selected, keep what lies in [low, high], and count its next digit where there is one."""
+    def read(key, value, place, row, scores, bx):
+        """The key of a place, which is in shared memory or in L1."""
+        if copied:
+            value[0] = row[place[0]]
+        else:
+            value[0] = scores[bx, place[0]]
+        key[0] = ordered(value[0])
+
+    @T.macro
+    def count_small(maybe, low, left, number, place, key, value, row, scores, shared, bx, tx):
+        """Count the second digit of what may be selected."""
         for w in T.unroll(words):
             left[0] = maybe[w]
             number[0] = T.popcount(left[0])
             for _ in T.serial(T.cast(T.min(number[0], T.cast(32, "uint32")), "int32")):
                 locate(place, w, left, tx)
-                key[0] = ordered(scores[bx, place[0]])
+                read(key, value, place, row, scores, bx)
+                T.atomic_add(shared[SMALL + T.cast((key[0] - low[0]) >> DIGITS[2], "int32")], 1)
+                left[0] = left[0] & (left[0] - 1)
+
+    @T.macro
+    def sift(
+        deeper,
+        sure,
+        maybe,
+        low,
+        high,
+        counted,
+        listed,
+        left,
+        number,
+        place,
+        key,
+        value,
+        ticket,
+        row,
+        scores,
+        shared,
+        bx,
+        tx,
+    ):
+        """Of what may be selected, keep what lies in [low, high]; count its last digit, or put it on the list."""
+        for w in T.unroll(words):
+            left[0] = maybe[w]
+            number[0] = T.popcount(left[0])
+            for _ in T.serial(T.cast(T.min(number[0], T.cast(32, "uint32")), "int32")):
+                locate(place, w, left, tx)
+                read(key, value, place, row, scores, bx)
                 if key[0] > high[0]:
                     sure[w] = sure[w] | lowest(left[0])
-                if key[0] < low[0] or key[0] > high[0]:
                     maybe[w] = maybe[w] ^ lowest(left[0])
-                elif base > 0:
-                    T.atomic_add(shared[base + T.cast((key[0] - low[0]) >> shift, "int32")], 1)
+                elif key[0] < low[0]:
+                    maybe[w] = maybe[w] ^ lowest(left[0])
+                elif deeper and counted[0] > 0:
+                    T.atomic_add(shared[T.cast(key[0] - low[0], "int32")], 1)
+                elif deeper and listed[0] > 0:
+                    ticket[0] = T.atomic_add(shared[TICKETS], 1, return_prev=True)
+                    shared[KEYS + ticket[0]] = T.reinterpret(key[0], dtype="int32")
+                    shared[PLACES + ticket[0]] = place[0]
                 left[0] = left[0] & (left[0] - 1)
+
+    @T.macro
+    def rank(sure, maybe, left, number, place, key, value, larger, row, scores, shared, found, bx, tx):
+        """Select what is on the list and has fewer than those wanted before it, in whatever order the list is."""
+        for w in T.unroll(words):
+            left[0] = maybe[w]
+            number[0] = T.popcount(left[0])
+            for _ in T.serial(T.cast(T.min(number[0], T.cast(32, "uint32")), "int32")):
+                locate(place, w, left, tx)
+                read(key, value, place, row, scores, bx)
+                larger[0] = 0
+                for e in T.serial(T.min(found[2], LISTED)):
+                    if T.reinterpret(shared[KEYS + e], dtype="uint32") > key[0] or (
+                        T.reinterpret(shared[KEYS + e], dtype="uint32") == key[0] and shared[PLACES + e] < place[0]
+                    ):
+                        larger[0] = larger[0] + 1
+                if larger[0] < found[1]:
+                    sure[w] = sure[w] | lowest(left[0])
+                left[0] = left[0] & (left[0] - 1)
+            maybe[w] = T.cast(0, "uint32")
 
     @T.macro
     def write(mask, own, before, moved, left, number, place, index, shared, first, bx, tx):
@@ -170,9 +300,10 @@ def topk_fast(topk, length):  # noqa: C901
         with T.Kernel(batch, threads=THREADS) as bx:
             tx = T.get_thread_binding()
             shared = T.alloc_shared([SHARED], "int32")
+            row = T.alloc_shared([tiles * tile if copied else 1], "float32")
             values = T.alloc_local([tiles * vector], "float32")
             keys = T.alloc_local([tiles * vector], "uint32")
-            counts = T.alloc_local([(1 << max(DIGITS)) // THREADS], "int32")
+            counts = T.alloc_local([8], "int32")  # as many as there are bins of a thread
             own = T.alloc_local([1], "int32")
             before = T.alloc_local([1], "int32")
             moved = T.alloc_local([1], "int32")
@@ -187,37 +318,59 @@ def topk_fast(topk, length):  # noqa: C901
             left = T.alloc_local([1], "uint32")
             number = T.alloc_local([1], "uint32")
             place = T.alloc_local([1], "int32")
+            value = T.alloc_local([1], "float32")
             key = T.alloc_local([1], "uint32")
+            ticket = T.alloc_local([1], "int32")
             # Conditions and lengths have variables of their own: each statement of the body may evaluate them again.
-            again = T.alloc_local([3], "int32")  # not all with this digit are wanted
+            cut = T.alloc_local([1], "int32")  # some values are outside of the row's range
+            hit = T.alloc_local([1], "int32")
+            again = T.alloc_local([1], "int32")  # not all with the first digit are wanted
+            counted = T.alloc_local([1], "int32")  # the last digit of more than can be listed is needed
+            listed = T.alloc_local([1], "int32")
+            equal = T.alloc_local([1], "int32")  # only some of equal values are wanted
 
-            start[0] = T.max(starts[bx], 0)
-            end[0] = T.min(ends[bx], length)
-            if held:
+            if copied:
+                for i in T.unroll(UNDERWAY):
+                    copy(i, row, scores, bx)
+            clear(shared, tx)
+            if tx < ZEROED - BINS:
+                shared[BINS + tx] = 0
+            T.sync_threads()
+            if held and not copied:
                 for i in T.unroll(tiles):
                     load(i, values, scores, bx, tx)
-            for i in T.unroll(COUNTED // (4 * THREADS)):
-                for v in T.vectorized(4):
-                    shared[(i * THREADS + tx) * 4 + v] = 0
-            T.sync_threads()
+            start[0] = T.max(starts[bx], 0)
+            end[0] = T.min(ends[bx], length)
+            cut[0] = T.if_then_else(start[0] > 0 or end[0] < tiles * tile, 1, 0)
 
-            # The first digit of every value, those outside of the row's range as key 0.
-            for i in T.unroll(tiles):
-                if not held:
-                    load(i, values, scores, bx, tx)
-                convert(i, keys, values, start, end, tx)
-                for v in T.unroll(vector):
-                    T.atomic_add(shared[T.cast(keys[i * vector + v] >> (32 - DIGITS[0]), "int32")], 1)
+            if copied:
+                for i in T.unroll(tiles - UNDERWAY):
+                    take(i, UNDERWAY - 1, values, row, tx)
+                    copy(i + UNDERWAY, row, scores, bx)
+                    count_large(i, keys, values, start, end, cut, shared, tx)
+                take(tiles - 3, 2, values, row, tx)
+                count_large(tiles - 3, keys, values, start, end, cut, shared, tx)
+                take(tiles - 2, 1, values, row, tx)
+                count_large(tiles - 2, keys, values, start, end, cut, shared, tx)
+                take(tiles - 1, 0, values, row, tx)
+                count_large(tiles - 1, keys, values, start, end, cut, shared, tx)
+            else:
+                for i in T.unroll(tiles):
+                    if not held:
+                        load(i, values, scores, bx, tx)
+                    count_large(i, keys, values, start, end, cut, shared, tx)
             T.sync_threads()
 
             count[0] = T.max(end[0] - start[0], 0)
             low[0] = T.cast(1, "uint32")
             high[0] = T.cast(0, "uint32")
             found[1] = topk
-            for j in T.unroll(3):
-                again[j] = 0
+            again[0] = 0
+            counted[0] = 0
+            listed[0] = 0
+            equal[0] = 0
             if count[0] > topk:
-                find(BASES[0], DIGITS[0], counts, own, before, moved, shared, found, tx)
+                find(counts, own, before, moved, hit, shared, found, tx)
                 low[0] = T.cast(found[0], "uint32") << (32 - DIGITS[0])
                 high[0] = low[0] | T.cast((1 << (32 - DIGITS[0])) - 1, "uint32")
                 again[0] = T.if_then_else(found[1] < found[2], 1, 0)
@@ -228,7 +381,7 @@ def topk_fast(topk, length):  # noqa: C901
             for i in T.unroll(tiles):
                 if not held:
                     load(i, values, scores, bx, tx)
-                    convert(i, keys, values, start, end, tx)
+                    convert(i, keys, values, start, end, cut, tx)
                 for v in T.unroll(vector):
                     bit = T.cast(1, "uint32") << T.cast((i * vector + v) % 32, "uint32")
                     if keys[i * vector + v] >= low[0]:
@@ -238,29 +391,75 @@ def topk_fast(topk, length):  # noqa: C901
             for w in T.unroll(words):
                 maybe[w] = maybe[w] & ~sure[w]
 
-            # The second and the third digit of what may be selected.
+            # The second digit of what may be selected. Few are left with it, as a rule.
             if again[0] > 0:
-                sift(BASES[1], DIGITS[2], sure, maybe, low, high, left, number, place, key, scores, shared, bx, tx)
+                count_small(maybe, low, left, number, place, key, value, row, scores, shared, bx, tx)
                 T.sync_threads()
-                find(BASES[1], DIGITS[1], counts, own, before, moved, shared, found, tx)
+                find_small(counts, own, before, moved, hit, shared, found, tx)
                 low[0] = low[0] | (T.cast(found[0], "uint32") << DIGITS[2])
                 high[0] = low[0] | T.cast((1 << DIGITS[2]) - 1, "uint32")
-                again[1] = T.if_then_else(found[1] < found[2], 1, 0)
-                sift(BASES[2], 0, sure, maybe, low, high, left, number, place, key, scores, shared, bx, tx)
-            if again[1] > 0:
+                listed[0] = T.if_then_else(found[1] < found[2] and found[2] <= LISTED, 1, 0)
+                counted[0] = T.if_then_else(found[1] < found[2] and found[2] > LISTED, 1, 0)
+            if counted[0] > 0:
+                clear(shared, tx)
                 T.sync_threads()
-                find(BASES[2], DIGITS[2], counts, own, before, moved, shared, found, tx)
+            if again[0] > 0:
+                sift(
+                    True,
+                    sure,
+                    maybe,
+                    low,
+                    high,
+                    counted,
+                    listed,
+                    left,
+                    number,
+                    place,
+                    key,
+                    value,
+                    ticket,
+                    row,
+                    scores,
+                    shared,
+                    bx,
+                    tx,
+                )
+            if listed[0] > 0:
+                T.sync_threads()
+                rank(sure, maybe, left, number, place, key, value, ticket, row, scores, shared, found, bx, tx)
+            if counted[0] > 0:
+                T.sync_threads()
+                find(counts, own, before, moved, hit, shared, found, tx)
                 low[0] = low[0] | T.cast(found[0], "uint32")
                 high[0] = low[0]
-                again[2] = T.if_then_else(found[1] < found[2], 1, 0)
-                sift(0, 0, sure, maybe, low, high, left, number, place, key, scores, shared, bx, tx)
+                equal[0] = T.if_then_else(found[1] < found[2], 1, 0)
+                sift(
+                    False,
+                    sure,
+                    maybe,
+                    low,
+                    high,
+                    counted,
+                    listed,
+                    left,
+                    number,
+                    place,
+                    key,
+                    value,
+                    ticket,
+                    row,
+                    scores,
+                    shared,
+                    bx,
+                    tx,
+                )
 
             # All that may be selected are, but of equal values only as many as are wanted.
-            if again[2] == 0:
+            if equal[0] == 0:
                 for w in T.unroll(words):
                     sure[w] = sure[w] | maybe[w]
             write(sure, own, before, moved, left, number, place, index, shared, 0, bx, tx)
-            if again[2] > 0:
+            if equal[0] > 0:
                 T.sync_threads()
                 write(maybe, own, before, moved, left, number, place, index, shared, topk - found[1], bx, tx)
             for i in T.serial(T.ceildiv(topk, THREADS)):
