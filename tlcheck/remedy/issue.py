@@ -107,7 +107,8 @@ class IssueSearch:
         reduced, shows = self.reduced, self.script.written("", None)
         bare = Issue(reduced, reduced.claim_after or reduced.claim, reduced.text, shows)
         if reduced.claim_after is None:
-            bare = replace(bare, text=Path(reduced.result.run.file).read_text(encoding="utf-8"))
+            written = Path(bare.claim.source.file)  # a case may be declared in another file
+            bare = replace(bare, text=written.read_text(encoding="utf-8") if written.is_file() else "")
         if self.reducer.stopped():
             return bare
         kernel = self._selection(self.script.text, self.reduced.function)
@@ -115,12 +116,12 @@ class IssueSearch:
         if snapshot is None or not wrong_claims(result):
             return bare
         script, shown = self._shown(snapshot)
-        written = script.written(shown.output, shown.element) if shown is not None else bare.script
+        shows = script.written(shown.output, shown.element) if shown is not None else bare.script
         found = self._workarounds(WrongKernel(result, snapshot))
         right = self._right(kernel, bare.claim, found)
         return replace(
             bare,
-            script=written,
+            script=shows,
             shown=shown,
             workarounds=found,
             cuda=least_change(snapshot, right),

@@ -6,6 +6,7 @@ import ast
 import io
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,8 +15,18 @@ from tests.cpu.checking import make_atomic, make_finding, make_result, make_run
 from tlcheck.cli.main import main
 from tlcheck.cli.reduce import _nothing
 from tlcheck.lower.selection import Variation
+from tlcheck.lower.session import Settings
 from tlcheck.remedy.changes import PASS_CONFIG, KernelChange
-from tlcheck.remedy.issue import CudaChange, Issue, SharedBytes, ShownElement, difference, overlap, readable
+from tlcheck.remedy.issue import (
+    CudaChange,
+    Issue,
+    IssueSearch,
+    SharedBytes,
+    ShownElement,
+    difference,
+    overlap,
+    readable,
+)
 from tlcheck.remedy.reducing import Reduced
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel
@@ -201,6 +212,22 @@ def test_a_large_kernel_has_an_issue_too(generated: tuple[str, ...] | None) -> N
     text = markdown(replace(issue(), script=large, cuda=None, generated=generated, shown=None, workarounds=None))
     assert "x99 = 99\n```\n" in text
     assert "**Environment**" in text
+
+
+def test_the_lines_of_a_kernel_that_is_not_reduced_are_those_of_its_own_file(tmp_path: Path) -> None:
+    """A captured case declares a kernel of another file."""
+    kernel, case = tmp_path / "kernels.py", tmp_path / "cases.py"
+    kernel.write_text("the kernel")
+    case.write_text("its case")
+    result = make_result("refuted")
+    (claim,) = result.claims
+    claim = replace(claim, source=replace(claim.source, file=str(kernel)))
+    result = replace(result, run=replace(result.run, file=str(case)), claims=(claim,))
+    stopped = cast(Any, SimpleNamespace(stopped=lambda: True))
+    search = IssueSearch(stopped, Reduced("", "f", (1, 1), result, None, 0, 0), script(), Settings())
+    assert search.issue().text == "the kernel"
+    kernel.unlink()
+    assert search.issue().text == ""
 
 
 CUDA = """
