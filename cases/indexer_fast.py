@@ -103,9 +103,9 @@ def indexer_fast(t, h, d, parts, out_dtype, block_keys, block_queries=64):
                 first = (n * ranges + by) * block_queries  # at any time all blocks write neighbouring rows
                 # All parts at once: 0.1.15 has no fence before a second product whose operand comes later (TLR002).
                 T.copy(P[0:parts, first : first + block_queries, 0:d], P_shared)
-                T.clear(logits)
-                for p in T.unroll(parts):
-                    T.gemm(P_shared[p, :, :], K_shared, logits, transpose_B=True, policy=full_row)
+                T.gemm(P_shared[0, :, :], K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
+                for p in T.unroll(parts - 1):
+                    T.gemm(P_shared[p + 1, :, :], K_shared, logits, transpose_B=True, policy=full_row)
                 if by_tma:
                     T.tma_store_wait(0)  # the tile of the step before has been read
                     T.sync_threads()

@@ -352,13 +352,21 @@ class _Claims:
         act = self._made(str(illegal), Writer(illegal.block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
-        finding = replace(finding, origin=access_in_words(self._snapshot, illegal, act.source or illegal.line))
+        origin = access_in_words(self._snapshot, illegal, act.source or illegal.line)
+        finding = replace(finding, origin=origin, advice=self._advice_on_sizes())
         if problem == "deadlock" and self._is_inserted_barrier(illegal.stmt):
             finding = replace(finding, pass_name=_ORDERING["a barrier"])
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, REFUTED, "execution", finding=finding, executed=self._executed)
         return _seen(claim, (illegal.block,), (illegal.seed,))
+
+    def _advice_on_sizes(self) -> str:
+        """What to do where no caller passes the sizes that tlcheck chose; none where the case declares inputs."""
+        if not self._drawn or not self._execution.sizes:
+            return ""
+        sizes = ", ".join(f"{name} = {size}" for name, size in self._execution.sizes)
+        return f"this is with {sizes}: where callers pass other sizes alone, say so by `T.assume`, or declare `inputs`"
 
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""

@@ -12,6 +12,7 @@ from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Expr, For, Function, Stmt, Store, Thread
+from tlcheck.verdicts.judging import verdicts_of
 
 KERNELS = zipfile.ZipFile(Path(__file__).parent / "dynamic-0.1.15.zip")
 N = variable("n")
@@ -67,6 +68,14 @@ def test_a_tensor_map_of_odd_rows_is_refused() -> None:
     found = _executed("sm_90")
     assert str(found.illegal) == "a tensor map of A with a stride of 66 bytes, no multiple of 16"
     assert dict(found.sizes) == {"m": 65, "k": 33, "n": 67}
+
+
+def test_its_claim_names_the_sizes_and_what_to_do() -> None:
+    snapshot = codec.loads(KERNELS.read("dyn-mm-sm_90-0.1.15.snapshot.json").decode())
+    (finding,) = [claim.finding for claim in verdicts_of(snapshot, Request()).claims if claim.finding is not None]
+    assert finding.advice.startswith(
+        "this is with m = 65, k = 33, n = 67: where callers pass other sizes alone, say so"
+    )
 
 
 def test_copies_by_threads_take_odd_rows() -> None:
