@@ -211,7 +211,7 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
 
 
 def _role(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> PassRole:
-    """What a pass after which something is wrong has to do with it."""
+    """Say what a pass after which something is wrong has to do with it."""
     if onset.between or any(_unsaved(pipeline, onset.number)) or _is_unwatched(pipeline, claim, onset):
         return "may-break"
     return "orders" if onset.orders == pipeline.names[onset.number] else "breaks"

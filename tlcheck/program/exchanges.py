@@ -1,4 +1,4 @@
-"""Which values lanes of a warp give one another by shuffles of whole warps, and what surely depends on them.
+"""Lanes of a warp give one another values by shuffles of whole warps: see what surely depends on these.
 
 A shuffle gives no order to memory (CUDA C++ programming guide, "Warp Shuffle Functions"), but each lane waits until all
 have executed it (PTX ISA 9.7.9.6, shfl.sync), with their operands. So a read whose value is in an operand has been
@@ -104,7 +104,7 @@ def _surely_reaches(flow: _Consequences, read: Stmt, shuffle: Expr, stmt: Stmt) 
 
 
 class _Consequences:
-    """What surely depends on a value, on the ways that lead on from a statement.
+    """Follows what surely depends on a value, on the ways that lead on from a statement.
 
     is_followed: whether all ways through the function are known.
     """
@@ -178,7 +178,7 @@ def _stored(stmt: Stmt, state: frozenset[_Carrier], decided: bool) -> _State:
 
 
 def _kept_in(branch: If) -> frozenset[_Carrier]:
-    """What statements of a branch give a value, where that is all of a buffer."""
+    """Return what statements of a branch give a value, where that is all of a buffer."""
     return frozenset(t for s in statements(branch) for t in (_target(s),) if t is not None and not t[1])
 
 

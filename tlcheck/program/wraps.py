@@ -29,7 +29,7 @@ def computed(function: Function, name: str) -> tuple[bool, bool]:
 
 
 def _given(stmt: Stmt, known: set[int]) -> set[int]:
-    """What a statement gives something of known memory: by a call, all that it names."""
+    """Return what a statement gives something of known memory: by a call, all that it names."""
     if isinstance(stmt, (Bind, Store)) and _uses(stmt.value, known):
         return {stmt.var.uid if isinstance(stmt, Bind) else stmt.buffer.data.uid}
     return set(named([stmt.value])) if isinstance(stmt, Evaluate) and _uses(stmt.value, known) else set()

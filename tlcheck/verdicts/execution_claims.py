@@ -362,7 +362,7 @@ class _Claims:
         return _seen(claim, (illegal.block,), (illegal.seed,))
 
     def _advice_on_sizes(self) -> str:
-        """What to do where no caller passes the sizes that tlcheck chose; none where the case declares inputs."""
+        """Say what to do where no caller passes the sizes that tlcheck chose; nothing where inputs are declared."""
         if not self._drawn or not self._execution.sizes:
             return ""
         sizes = ", ".join(f"{name} = {size}" for name, size in self._execution.sizes)

@@ -163,7 +163,7 @@ def test_what_a_script_is_no_use_for(command: list[str], words: str, capsys: pyt
 
 
 def test_the_sides_of_a_gate_share_a_scripts_seconds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """So that it takes no longer than the check of a test file."""
+    """It takes no longer than the check of a test file."""
     monkeypatch.chdir(tmp_path)
     Path("add.py").write_text("import tilelang\n")
     plan = command._plan(parser_of("gate").command_line(["--from", "0.1.9", "--to", "0.1.15", "add.py"]))

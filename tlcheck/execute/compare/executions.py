@@ -21,7 +21,7 @@ from tlcheck.execute.worlds.inputs import Course
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import postorder
-from tlcheck.targets.lookup import TARGETS
+from tlcheck.targets.lookup import target
 
 _FURTHER = 2  # executions on inputs of other shapes
 _FEW_BLOCKS = 2  # of each of these
@@ -74,7 +74,7 @@ def _first(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
 def _of_other_sizes(snapshot: Snapshot, request: Request, done: Execution) -> Iterator[Request]:
     """Requests for other sizes than those that were drawn."""
     if isinstance(request.blocks, int):
-        most = TARGETS[snapshot.target].limits.grid
+        most = target(snapshot.target).limits.grid
         for chosen in others(snapshot.checkpoints[SOURCE], dict(done.sizes), most):
             less = replace(request.budget, seconds=_PART * request.budget.seconds)
             yield replace(request, course=Course(named=tuple(chosen.items())), budget=less)

@@ -1,4 +1,4 @@
-"""Which reads a shuffle of a warp orders before the writes that follow it: see `program/exchanges`."""
+"""A shuffle of a warp orders some reads before the writes that follow it: see `program/exchanges`."""
 
 from __future__ import annotations
 

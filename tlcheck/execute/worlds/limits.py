@@ -288,7 +288,7 @@ def _place(indices: Sequence[Expr]) -> list[int]:
 
 
 def _parts(promises: Sequence[Expr]) -> list[Expr]:
-    """What is promised, one thing after the other."""
+    """Return what is promised, one thing after the other."""
     parts = list(promises)
     while any(e.op == "and" for e in parts):
         parts = [part for e in parts for part in (e.args if e.op == "and" else (e,))]

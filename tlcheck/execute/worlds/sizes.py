@@ -43,7 +43,7 @@ def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) ->
 
 
 def _bytes(function: Function, sizes: Mapping[str, int]) -> int:
-    """What the tensors take."""
+    """Return how many bytes the tensors take."""
     return sum(inputs.span(b, sizes) * kind_of(b.dtype).bits // 8 for b in function.buffers)
 
 

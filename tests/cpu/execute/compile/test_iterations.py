@@ -14,7 +14,7 @@ from tlcheck.snapshot.ir import For, Seq, Stmt, Store
 
 
 def _left(kernel: Kernel, body: Stmt, *, plain: bool) -> Array:
-    """What the first tensor of 64 integers holds afterwards."""
+    """Return what the first tensor of 64 integers holds afterwards."""
     tensors = {"O": Tensor(kind_of("int32"), 64, lambda seed, numbers: np.zeros(len(numbers), np.int32))}
     options = Options(source=False, plain=plain)
     machine = Machine(kernel.function(body), (32, 1, 1), [World(0), World(1)], tensors, {}, options)
