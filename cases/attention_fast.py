@@ -4,8 +4,8 @@ Floor at batch 1, 64 heads, 4096 queries, 128 dimensions, causal: five products 
 GFLOP, 0.860 ms at the 799 TFLOP/s that a dense product reaches on an H200. The bytes (Q, K, V, dO read, dQ, dK, dV
 written: 0.31 GB) are 0.07 ms.
 
-Measured on an H100: 1.315 ms, 66 % of the floor there and 0.85 of torch's scaled_dot_product_attention backward
-(1.551 ms, without sinks). 2048 queries: 0.374 ms, 0.73 of torch; 1024: 0.130 ms, 0.63 of it. TileLang 0.1.15,
+Measured on an H100: 1.321 ms, 66 % of the floor there and 0.85 of torch's scaled_dot_product_attention backward
+(1.557 ms, without sinks). 2048 queries: 0.374 ms, 0.73 of torch; 1024: 0.131 ms, 0.63 of it. TileLang 0.1.15,
 2026-11-27; more, each step timed: results/performance.md.
 
 Why it is fast (ms after each step on an H200, from 2.04; the last step on an H100):

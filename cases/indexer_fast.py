@@ -6,9 +6,9 @@ part, 0.022 ms; up to two parts are hidden behind the bytes.
 
 | parts, logits | measured ms | of the floor | relative error | in torch |
 |---|---|---|---|---|
-| 1, bfloat16 | 0.0662 | 85 % | 2.3e-3 | sum, then product: 0.0792, the same error |
-| 2, float32 | 0.1135 | 89 % | 9.5e-7 | sum, then product in tf32: 0.1534, error 2.1e-4 |
-| 3, float32 | 0.1290 | 78 % | 4.5e-7 | |
+| 1, bfloat16 | 0.0662 | 85 % | 2.3e-3 | sum, then product: 0.0790, the same error |
+| 2, float32 | 0.1177 | 86 % | 9.5e-7 | sum, then product in tf32: 0.1544, error 2.1e-4 |
+| 3, float32 | 0.1313 | 77 % | 4.5e-7 | |
 
 Medians of ten rounds of `tlcheck run --bench`; errors against float64, on normal values; TileLang 0.1.15, one H100,
 2026-11-27. Other sizes, and what each choice brings: results/performance.md.

@@ -4,7 +4,7 @@ Floor at 64 rows of 32768 values, 2048 of each, on an H100 (3.02 TB/s copied): 8
 0.0030 ms, and a launch. There is no arithmetic to speak of; what counts is how many steps wait for each other, and how
 many integer instructions 1024 threads of one multiprocessor issue.
 
-Measured there: 0.0138 ms, 5 times the floor; the form of `topk_selector` takes 0.0365 on an H200, torch.topk 0.0958
+Measured there: 0.0139 ms, 5 times the floor; the form of `topk_selector` takes 0.0365 on an H200, torch.topk 0.0955
 (0.1157 sorted). Medians of ten rounds of `tlcheck run --bench`, L2 flushed before each launch, eight sets of inputs in
 turn. TileLang 0.1.15, one H100, 2026-11-27; more: results/performance.md.
 
