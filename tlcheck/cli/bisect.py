@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         toolchains = bisect.range_of(*ends, config.requirements, every=every)
         found = _releases(chosen, toolchains, settings, policy, everywhere=execution.names_some)
     code = _code(found)
-    target.write(
+    target.deliver(
         "bisect",
         {
             "text": lambda file: bisect_report.write(console(file), found, verbose=args.verbose),

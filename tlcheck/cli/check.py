@@ -3,45 +3,50 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-
-from rich.console import Console
+from typing import TextIO
 
 from tlcheck.cli.checking import Checked, CheckOptions, checked
 from tlcheck.cli.device import without_device
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import show_traces
-from tlcheck.cli.options import CASE_HELP, REPEAT_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.options import (
+    CASE_HELP,
+    REPEAT_HELP,
+    LoweringOptions,
+    add_lowering_arguments,
+    add_report_arguments,
+)
 from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.scripts import add_live_argument, add_script_arguments, scripts_of
 from tlcheck.cli.watch import watch
 from tlcheck.errors import UsageError
-from tlcheck.files import make_folder
 from tlcheck.report import check_json, check_text, shared
 from tlcheck.report.check_notices import document_of
 from tlcheck.report.check_statistics import write_statistics
+from tlcheck.report.check_text import TextForm
 from tlcheck.report.console import console
-from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
+from tlcheck.report.outputs import PAGE_FORMATS, Outputs, Writer
 from tlcheck.run.suite import NoDeviceError
-from tlcheck.verdicts.results import Result, exit_code
-from tlcheck.verdicts.rule_filter import rule_filter
+from tlcheck.verdicts.results import exit_code
+from tlcheck.verdicts.rule_filter import RuleFilter, rule_ids
 
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser, cluster=True)
-    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
+    add_report_arguments(parser, PAGE_FORMATS)
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--with-inputs", action="store_true", help="with --save: keep their inputs in them")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="count undecided claims and warnings as errors")
-    parser.add_argument("--select", default="", metavar="LIST", help="only these rules count, such as TLR,TLO001")
-    parser.add_argument("--ignore", default="", metavar="LIST", help="these rules do not count")
+    selected, ignored = partial(rule_ids, "--select"), partial(rule_ids, "--ignore")
+    parser.add_argument("--select", type=selected, default="", metavar="LIST", help="rules that count, as TLR,TLO001")
+    parser.add_argument("--ignore", type=ignored, default="", metavar="LIST", help="rules that do not count")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     parser.add_argument(
         "--why",
@@ -56,11 +61,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs(args.format, args.output, PAGE_FORMATS)
     if args.with_inputs and args.save is None:
         raise UsageError("--with-inputs says what --save keeps: give --save DIR as well")
-    if args.save is not None:  # better now than after minutes of work
-        make_folder(args.save)
     options = CheckOptions(
         cases=tuple(args.cases),
         lowering=read(LoweringOptions, args),
@@ -70,32 +72,41 @@ def run(args: argparse.Namespace) -> int:
         strict=args.strict,
         save=args.save,
         with_inputs=args.with_inputs,
-        with_page="html" in target.formats,
+        with_page="html" in args.format,
         why=args.why,
-        rules=rule_filter(args.select, args.ignore),
+        rules=RuleFilter(args.select, args.ignore),
         repeat=args.repeat,
     )
+    if args.watch and (args.format != ("text",) or args.output or args.save or args.live):
+        raise UsageError("--watch reports on the terminal: leave out --format, -o, --save and --live")
     if args.watch:
-        return watch(options, target)
+        return watch(options)
+    target = Outputs(args.format, args.output)
     try:
         with stoppable() as interruption:
             found = checked(options, interruption)
     except NoDeviceError as missing:
         return without_device(missing)
     code = interruption.code(exit_code(found.results, strict=options.strict))
-    shown = partial(check_text.write, wrong_only=args.quiet, verbose=args.verbose)
-    target.write("check", _writers(found, code, write_statistics if args.stat else shown))
+    writers = _writers(found, code, None if args.stat else TextForm(args.quiet, args.verbose))
+    target.deliver("check", writers)
     if args.verbose:
         show_traces(found.results)
     return code
 
 
-def _writers(
-    found: Checked, code: int, write_text: Callable[[Console, list[Result], list[str]], None]
-) -> Mapping[str, Writer]:
+def _writers(found: Checked, code: int, form: TextForm | None) -> Mapping[str, Writer]:
+    """form: of the report for people; None for counts alone."""
     results, notes = list(found.results), list(found.notes)
+
+    def write_text(file: TextIO) -> None:
+        if form is None:
+            write_statistics(console(file), results, notes)
+        else:
+            check_text.write(console(file), results, notes, form)
+
     return {
-        "text": lambda file: write_text(console(file), results, notes),
+        "text": write_text,
         "html": lambda file: shared.put(file, _page(found, code)),
         "json": lambda file: shared.put(file, check_json.render(results, notes, code)),
         **shared.writers(lambda: document_of(results, notes, code)),

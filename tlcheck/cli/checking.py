@@ -15,7 +15,7 @@ from tlcheck.cli.projects import ProjectCases, projects
 from tlcheck.cli.scripts import on_device
 from tlcheck.errors import UsageError
 from tlcheck.execute.worlds.stored import packed
-from tlcheck.files import save
+from tlcheck.files import make_folder, save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.session import Settings
@@ -74,6 +74,8 @@ class Checked:
 def checked(options: CheckOptions, interruption: Interruption) -> Checked:
     """Check everything. Raises UsageError, also where there is nothing to check, and NoDeviceError."""
     chosen = projects(options.cases, options.lowering.for_kernel_files)
+    if options.save is not None:  # better now than after minutes of work
+        make_folder(options.save)
     found = [_checked(options, each, interruption) for each in chosen]
     results = [result for each in found for result in each.results]
     notes = [note for each in found for note in each.notes]

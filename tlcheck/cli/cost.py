@@ -28,7 +28,7 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.page.cost_page import cost_page
 from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console
-from tlcheck.report.outputs import outputs
+from tlcheck.report.outputs import Outputs
 from tlcheck.report.shared import put
 from tlcheck.targets.lookup import USUAL
 from tlcheck.toolchain.resolve import resolve
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     lowering = read(LoweringOptions, args)
     settings = with_inputs(lowering.settings(config), request)
     chosen = selections(args.cases, config, lowering.for_kernel_files)
-    target = outputs(args.format, args.output, FORMATS)
+    target = Outputs((args.format,), args.output)
     compiler = find_compiler() if args.compile and any(map(compiles_for, settings.arch or USUAL)) else None
     kept = open_cache(settings.cache)
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
     code = exit_code(found=any(not one.cost.resident for one in found), unchecked=bool(failures))
-    target.write(
+    target.deliver(
         "cost",
         {
             "text": lambda file: _write_text(file, found, everything=args.all),

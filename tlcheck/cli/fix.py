@@ -19,7 +19,7 @@ from tlcheck.lower.warm import WarmProcesses
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel
 from tlcheck.report import fix_json, fix_text
 from tlcheck.report.console import console
-from tlcheck.report.outputs import outputs
+from tlcheck.report.outputs import Outputs
 from tlcheck.report.shared import put
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
@@ -38,13 +38,13 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs(args.format, args.output, FORMATS)
+    target = Outputs((args.format,), args.output)
     with stoppable() as interruption:
         results, found = _searched(args, interruption)
     mended = all(each.found for each in found)
     failed = any(result.failure is not None for result in results)
     code = interruption.code(exit_code(found=not mended, unchecked=failed))
-    target.write(
+    target.deliver(
         "fix",
         {
             "text": lambda file: fix_text.write(console(file), results, found),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck.cli.device import GpuOptions, add_device_arguments
 from tlcheck.cli.execution import ExecutionOptions, add_quick_argument
-from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments, add_report_arguments
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.progress import bar
 from tlcheck.cli.projects import one_project
@@ -26,7 +26,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.report import gate_json, gate_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.gate_notices import document_of
-from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
+from tlcheck.report.outputs import PAGE_FORMATS, Outputs, Writer
 from tlcheck.verdicts.acceptance import project_acceptances
 
 
@@ -42,8 +42,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--compile", action="store_true", help="compile the CUDA with nvcc too; needs no GPU")
     parser.add_argument("--run", dest="device", action="store_true", help="run the kernels of both on this GPU too")
-    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
+    add_report_arguments(parser, PAGE_FORMATS)
     add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_quick_argument(parser)
     add_device_arguments(parser.add_argument_group("with --run"))
@@ -51,12 +50,12 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs(args.format, args.output, PAGE_FORMATS)
+    target = Outputs(args.format, args.output)
     plan = _plan(args)
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
         with bar(plan.settings.loudness) as watcher:
             found = gate(plan, Path(folder), watcher)
-        target.write("gate", _writers(found))  # the page reads the snapshots
+        target.deliver("gate", _writers(found))  # the page reads the snapshots
     return found.exit_code
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.lowered import working
-from tlcheck.cli.options import REPEAT_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.options import REPEAT_HELP, LoweringOptions, add_lowering_arguments, add_report_arguments
 from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
@@ -26,7 +26,7 @@ from tlcheck.matrix.table import Column, Matrix, rows_of
 from tlcheck.page.matrix_page import matrix_page
 from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
 from tlcheck.report.console import console
-from tlcheck.report.outputs import Writer, outputs
+from tlcheck.report.outputs import Outputs, Writer
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
@@ -45,8 +45,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="LIST",
         help="releases, paths of wheels or checkouts, with commas between; `all` for every known release",
     )
-    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
+    add_report_arguments(parser, FORMATS)
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
@@ -58,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs(args.format, args.output, FORMATS)
+    target = Outputs(args.format, args.output)
     lowering = read(LoweringOptions, args)
     project = one_project(args.cases, lowering.for_kernel_files)
     config, chosen = project.config, project.selections
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     found = replace(found, asked=asked)
     if not found.rows:
         raise UsageError("; ".join([f"no kernel in {plural(len(chosen), 'file')}", *found.notes]))
-    target.write("matrix", _writers(found))
+    target.deliver("matrix", _writers(found))
     return found.exit_code
 
 

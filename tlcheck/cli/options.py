@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tlcheck.cli.parser import count, positive
@@ -15,6 +18,7 @@ from tlcheck.lower.machines import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import parse_archs, parse_args, parse_pass_configs
 from tlcheck.lower.session import Settings
+from tlcheck.report.outputs import formats
 from tlcheck.targets.lookup import USUAL
 
 if TYPE_CHECKING:
@@ -173,6 +177,13 @@ class LoweringOptions:
         from tlcheck.cluster.connection import connected
 
         return connected(self.cluster)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser, known: Sequence[str]) -> None:
+    """Add the arguments that say which reports are written, of those that are known, and where to."""
+    read, names = partial(formats, known=known), ", ".join(known)
+    parser.add_argument("--format", type=read, default="text", metavar="LIST", help=f"{names} (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
 
 
 def add_form_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from tlcheck.lower.selection import select
 from tlcheck.lower.warm import WarmProcesses
 from tlcheck.remedy.reducing import Reduced, Reducer
 from tlcheck.report import reduce_text
-from tlcheck.report.outputs import outputs
+from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
@@ -47,10 +47,10 @@ def add_reducing_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs("text", args.output, ("text",))
+    target = Outputs(("text",), args.output)
     with stoppable() as interruption:
         found = reduced(args, interruption)
-    target.write("reduce", {"text": lambda file: reduce_text.write(file, found)})
+    target.deliver("reduce", {"text": lambda file: reduce_text.write(file, found)})
     return interruption.code(exit_code())
 
 

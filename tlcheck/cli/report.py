@@ -12,7 +12,7 @@ from tlcheck.cli.reduce import add_reducing_arguments, wrong_kernel
 from tlcheck.exits import exit_code
 from tlcheck.remedy.issue import IssueSearch
 from tlcheck.report import issue_markdown
-from tlcheck.report.outputs import outputs
+from tlcheck.report.outputs import Outputs
 
 
 def add_arguments(parser: Parser) -> None:
@@ -22,10 +22,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = outputs("text", args.output, ("text",))
+    target = Outputs(("text",), args.output)
     seconds = 0.0 if args.reduced else args.seconds
     with stoppable() as interruption, wrong_kernel(args, interruption, seconds) as (reducer, lowered, result):
         reduced = replace(reducer, thorough=True).reduced(lowered, result)
         issue = IssueSearch.of(reducer, reduced).issue()
-    target.write("report", {"text": lambda file: issue_markdown.write(file, issue)})
+    target.deliver("report", {"text": lambda file: issue_markdown.write(file, issue)})
     return interruption.code(exit_code())

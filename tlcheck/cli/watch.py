@@ -15,7 +15,6 @@ from tlcheck.errors import UsageError
 from tlcheck.exits import CLEAN, USAGE
 from tlcheck.report import check_text
 from tlcheck.report.console import console
-from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.worker.packages import project_folders
 
@@ -23,10 +22,8 @@ _POLL = 0.3  # seconds
 Stamps = Mapping[Path, int]  # of files: when they were changed last
 
 
-def watch(options: CheckOptions, target: Outputs) -> int:
-    """Check until Ctrl-C. Exit code: that of the last check. Raises UsageError for options that need an end."""
-    if target != Outputs(("text",)) or options.save is not None or options.scripts.live:
-        raise UsageError("--watch reports on the terminal: leave out --format, -o, --save and --live")
+def watch(options: CheckOptions) -> int:
+    """Check until Ctrl-C. Exit code: that of the last check."""
     shown: dict[str, Result] = {}
     code = CLEAN
     try:

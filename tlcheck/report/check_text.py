@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
@@ -25,21 +26,27 @@ _NAMED = 3  # of the runs that an interruption left undone
 _UNREFERENCED = "no reference: tlcheck compared the compiler with the source, not the source with what you meant"
 
 
-def write(
-    console: Console, results: list[Result], notes: list[str], *, wrong_only: bool = False, verbose: bool = False
-) -> None:
-    """Print the report. wrong_only: without kernels in which all is well.
+@dataclass(frozen=True)
+class TextForm:
+    """How much is shown. wrong_only: no kernel in which all is well. verbose: every claim, TIR, trace, whole names."""
 
-    verbose: with every claim, TIR and trace, and whole names.
-    """
-    names = {} if verbose else brief_names(dict.fromkeys(result.run.case for result in results))
+    wrong_only: bool = False
+    verbose: bool = False
+
+
+USUAL = TextForm()
+
+
+def write(console: Console, results: list[Result], notes: list[str], form: TextForm = USUAL) -> None:
+    """Print the report."""
+    names = {} if form.verbose else brief_names(dict.fromkeys(result.run.case for result in results))
     left = [result for result in results if result.is_interrupted]
     for kernel in kernels_of(result for result in results if not result.is_interrupted):
-        if wrong_only and not exit_code(kernel.results, strict=True):
+        if form.wrong_only and not exit_code(kernel.results, strict=True):
             continue
-        for line in _kernel(console, kernel, verbose, names):
+        for line in _kernel(console, kernel, form.verbose, names):
             _print(console, line)
-    if not wrong_only:
+    if not form.wrong_only:
         for line in _unreferenced(results):
             _print(console, line)
     for line in _interrupted(left, names):

@@ -29,42 +29,38 @@ _LIVE = ("text", "github")  # what is read where the command runs, and not in a 
 
 @dataclass(frozen=True)
 class Outputs:
-    """formats: each once. path: a file for one format, a folder for several, None for standard output."""
+    """formats: each once. path: a file for one format, a folder for several, None for standard output.
+
+    Makes the folder, and sees that it can write, before minutes of work. Raises UsageError.
+    """
 
     formats: tuple[str, ...]
     path: Path | None = None
 
-    def write(self, command: str, writers: Mapping[str, Writer]) -> None:
+    def __post_init__(self) -> None:
+        several = len(self.formats) > 1
+        if several and self.path is None:
+            raise UsageError("several formats need a folder: -o DIR")
+        if self.path is not None and several:
+            make_folder(self.path)
+        elif self.path is not None and not self.path.is_dir():
+            require_place(self.path)
+
+    def deliver(self, command: str, writers: Mapping[str, Writer]) -> None:
         """Write every format. In a folder they are named after the command; `text` and `github` are shown as well."""
-        if self.path is None:
-            writers[self.formats[0]](sys.stdout)
-        elif len(self.formats) == 1 and not self.path.is_dir():
-            _to_file(self.path, writers[self.formats[0]])
-        else:
-            for name in self.formats:
-                _to_file(self.path / f"{command}.{_SUFFIXES[name]}", writers[name])
-                if name in _LIVE:
-                    writers[name](sys.stdout)
+        for name in self.formats:
+            is_folder = self.path is not None and self.path.is_dir()
+            if self.path is None or (is_folder and name in _LIVE):
+                writers[name](sys.stdout)
+            if self.path is not None:
+                text = io.StringIO()
+                writers[name](text)
+                save(self.path / f"{command}.{_SUFFIXES[name]}" if is_folder else self.path, text.getvalue())
 
 
-def outputs(formats: str, path: Path | None, known: Sequence[str] = FORMATS) -> Outputs:
-    """Read a comma list and `-o`. Makes the folder, and sees that it can write, before minutes of work.
-
-    Raises UsageError.
-    """
-    names = tuple(dict.fromkeys(name.strip() for name in formats.split(",")))
+def formats(text: str, known: Sequence[str] = FORMATS) -> tuple[str, ...]:
+    """Read a comma list, each name once. Raises UsageError."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"unknown format {unknown[0]!r}: expected {', '.join(known)}, with commas between several")
-    if len(names) > 1 and path is None:
-        raise UsageError("several formats need a folder: -o DIR")
-    if path is not None and len(names) > 1:
-        make_folder(path)
-    elif path is not None and not path.is_dir():
-        require_place(path)
-    return Outputs(names, path)
-
-
-def _to_file(path: Path, write: Writer) -> None:
-    text = io.StringIO()
-    write(text)
-    save(path, text.getvalue())
+    return names

@@ -27,12 +27,8 @@ class RuleFilter:
 EVERY_RULE = RuleFilter()
 
 
-def rule_filter(select: str, ignore: str) -> RuleFilter:
-    """Read two comma lists. Raises UsageError for what no rule's id begins with."""
-    return RuleFilter(_ids("--select", select), _ids("--ignore", ignore))
-
-
-def _ids(option: str, text: str) -> tuple[str, ...]:
+def rule_ids(option: str, text: str) -> tuple[str, ...]:
+    """Read the comma list of an option. Raises UsageError for what no rule's id begins with."""
     known = [page.id for page in pages()]
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for part in found:

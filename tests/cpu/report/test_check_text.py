@@ -28,7 +28,7 @@ def shown(
 ) -> str:
     file = io.StringIO()
     made = Console(file=file, width=width, force_terminal=color, color_system="standard" if color else None)
-    check_text.write(made, list(results), list(notes), verbose=verbose)
+    check_text.write(made, list(results), list(notes), check_text.TextForm(verbose=verbose))
     return file.getvalue()
 
 

@@ -24,7 +24,7 @@ def page(long: str) -> str:
     file = io.StringIO()
     finding = replace(make_finding(), layout=long, excerpt=Excerpt(1, 1, (long,)))
     claim = replace(make_atomic("refuted"), finding=finding)
-    check_text.write(console(file), [replace(make_result(), claims=(claim,))], [], verbose=True)
+    check_text.write(console(file), [replace(make_result(), claims=(claim,))], [], check_text.TextForm(verbose=True))
     return file.getvalue()
 
 

@@ -8,7 +8,7 @@ from typing import TextIO
 import pytest
 
 from tlcheck.errors import UsageError
-from tlcheck.report.outputs import Writer, outputs
+from tlcheck.report.outputs import Outputs, Writer, formats
 
 
 def writer(text: str) -> Writer:
@@ -22,9 +22,9 @@ WRITERS = {name: writer(f"<{name} \ud800>") for name in ("text", "json", "github
 
 
 def test_one_format_goes_to_standard_output_or_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outputs("json", None).write("gate", {"json": writer("<json>")})
+    Outputs(("json",), None).deliver("gate", {"json": writer("<json>")})
     assert capsys.readouterr().out == "<json>"
-    outputs("json", tmp_path / "report").write("gate", WRITERS)
+    Outputs(("json",), tmp_path / "report").deliver("gate", WRITERS)
     assert (tmp_path / "report").read_text() == "<json \\ud800>"
     assert capsys.readouterr().out == ""
 
@@ -33,19 +33,19 @@ def test_several_go_into_a_folder_and_what_is_read_live_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = {**WRITERS, "text": writer("<text>"), "github": writer("<github>")}
-    outputs("text, json,github,json", tmp_path / "a" / "b").write("gate", shown)
+    Outputs(formats("text, json,github,json"), tmp_path / "a" / "b").deliver("gate", shown)
     names = sorted(file.name for file in (tmp_path / "a" / "b").iterdir())
     assert names == ["gate.annotations.txt", "gate.json", "gate.txt"]
     assert capsys.readouterr().out == "<text><github>"
 
 
 def test_an_existing_folder_takes_one_format_too(tmp_path: Path) -> None:
-    outputs("sarif", tmp_path).write("gate", WRITERS)
+    Outputs(("sarif",), tmp_path).deliver("gate", WRITERS)
     assert (tmp_path / "gate.sarif").is_file()
 
 
 @pytest.mark.parametrize(
-    ("formats", "path", "words"),
+    ("text", "path", "words"),
     [
         ("text,pdf", None, "unknown format 'pdf'"),
         ("text,json", None, "several formats need a folder"),
@@ -54,8 +54,8 @@ def test_an_existing_folder_takes_one_format_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_written_is_said_before_anything_runs(
-    tmp_path: Path, formats: str, path: str | None, words: str
+    tmp_path: Path, text: str, path: str | None, words: str
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=words):
-        outputs(formats, tmp_path / path if path else None)
+        Outputs(formats(text), tmp_path / path if path else None)

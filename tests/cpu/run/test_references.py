@@ -23,7 +23,7 @@ from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.rule_filter import rule_filter
+from tlcheck.verdicts.rule_filter import RuleFilter
 from tlcheck.worker.dependencies import Dependencies
 
 CASES = Path(__file__).with_name("blamed_cases.py")
@@ -46,7 +46,7 @@ class Asked:
         return self.answers[run.name]
 
     def compared(self, *pairs: tuple[Lowered, Result], ignore: str = "") -> list[Result]:
-        policy = Policy(Acceptances(rules=rule_filter("", ignore)))
+        policy = Policy(Acceptances(rules=RuleFilter(ignore=tuple(filter(None, ignore.split(","))))))
         cache = Cache(self.folder / "cache")
         with bar() as watcher:
             check = ReferenceCheck(Settings("0.1.15"), policy, Request(), cache, self.folder, watcher)

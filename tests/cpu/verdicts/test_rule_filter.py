@@ -8,7 +8,7 @@ from tests.cpu.checking import make_result
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.rule_filter import rule_filter
+from tlcheck.verdicts.rule_filter import RuleFilter, rule_ids
 
 WRONG = "tests/fixtures/rules/TLA001-bad.snapshot.json"
 
@@ -25,23 +25,23 @@ WRONG = "tests/fixtures/rules/TLA001-bad.snapshot.json"
     ],
 )
 def test_rules_that_are_left_out(select: str, ignore: str, left_out: list[str]) -> None:
-    rules = rule_filter(select, ignore)
+    rules = RuleFilter(rule_ids("--select", select), rule_ids("--ignore", ignore))
     assert [rule for rule in ("TLA001", "TLO001", "TLO002", "TLR001") if rules.reason(rule)] == left_out
 
 
 @pytest.mark.parametrize(("ids", "said"), [("TLX", "lists all"), ("TLA101", "did you mean TLA")])
 def test_an_id_that_is_none(ids: str, said: str) -> None:
     with pytest.raises(UsageError, match=rf"--ignore {ids}: no rule's id begins so.*{said}"):
-        rule_filter("", f"TLR,{ids}")
+        rule_ids("--ignore", f"TLR,{ids}")
 
 
 def test_what_is_left_out_is_shown_as_accepted_by_the_option() -> None:
     result = make_result("proved", "refuted")
     assert result.claims[1].finding is not None
     assert result.claims[1].finding.rule == "TLA001"
-    settled = Acceptances(rules=rule_filter("", "TLA001")).settle(result)
+    settled = Acceptances(rules=RuleFilter(ignore=("TLA001",))).settle(result)
     assert [settled.count(verdict) for verdict in ("proved", "refuted", "accepted")] == [1, 0, 1]
-    assert Acceptances(rules=rule_filter("TLA", "")).settle(result).count("refuted") == 1
+    assert Acceptances(rules=RuleFilter(select=("TLA",))).settle(result).count("refuted") == 1
 
 
 def test_check_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
