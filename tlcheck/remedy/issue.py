@@ -160,12 +160,13 @@ class IssueSearch:
         return search.search(wrong)
 
     def _right(self, kernel: Selection, claim: Claim, found: Workarounds) -> dict[str, Snapshot]:
-        """The kernel where it is right: in the nearest releases, and with each workaround."""
-        history = claim.finding.history if claim.finding is not None else None
-        right = [(name, replace(kernel, toolchain=name)) for name in (history.right_in if history is not None else ())]
+        """The kernel where it is right: with each workaround, in their order, then in the nearest releases."""
+        right = []
         for change in (trial.change for trial in found.found):
             toolchain = change.release or kernel.toolchain
             right.append((change.words, replace(kernel, toolchain=toolchain, variation=change.variation)))
+        history = claim.finding.history if claim.finding is not None else None
+        right += [(name, replace(kernel, toolchain=name)) for name in (history.right_in if history is not None else ())]
         lowered = {what: self._checked(selection)[1] for what, selection in right}
         return {what: snapshot for what, snapshot in lowered.items() if snapshot is not None}
 
@@ -184,14 +185,14 @@ def least_change(wrong: Snapshot, right: Mapping[str, Snapshot]) -> CudaChange |
 
 
 def overlap(claim: Claim, wrong: Snapshot, right: Mapping[str, Snapshot]) -> SharedBytes | None:
-    """Return where the buffers of a finding overlap in shared memory, and what keeps them apart; None where they do
-    not, or where the CUDA itself says it.
+    """Return where the buffers of a finding overlap in shared memory, and the first of `right` that keeps them apart;
+    None where they do not, or where the CUDA itself says it.
     """
     finding, places = claim.finding, _places(wrong)
     named = finding.origin.buffers if finding is not None and finding.origin is not None else ()
     first = {name: places[name] for name in named if name in places}
     apart = [what for what, snapshot in right.items() if not set(first) <= set(_places(snapshot))]
-    return SharedBytes(first, apart[-1] if apart else "") if len(first) > 1 else None
+    return SharedBytes(first, apart[0] if apart else "") if len(first) > 1 else None
 
 
 def _places(snapshot: Snapshot) -> dict[str, int]:

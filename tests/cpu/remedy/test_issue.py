@@ -289,7 +289,7 @@ def test_where_buffers_overlap_is_told_where_the_cuda_does_not_name_them() -> No
     pointers = [(Expr("var", "handle", (), name), place) for name, place in (("Q", 0), ("K", 4096))]
     placed = replace(function, places=tuple(pointers))
     wrong = replace(snapshot, checkpoints={**snapshot.checkpoints, Checkpoint.DEVICE_TIR: placed})
-    found = overlap(claim, wrong, {"0.1.14": wrong, "TL_X=False": snapshot})
+    found = overlap(claim, wrong, {"0.1.14": wrong, "TL_X=False": snapshot, "TL_Y=True": snapshot})
     assert found == SharedBytes({"Q": 0, "K": 4096}, "TL_X=False")
     assert overlap(claim, snapshot, {}) is None
     generated = (*["  f();"] * 60, "  *(uint4*)(((half_t*)buf_dyn_shmem) + PLACE) = x;", "  g();")
