@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from tlcheck import reasons
 from tlcheck.execute.field import Field
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import UNKNOWN, Release
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.targets.lookup import TARGETS, USUAL
 from tlcheck.targets.target import Target
 
@@ -74,3 +77,11 @@ class Options:
     def is_cuda(self) -> bool:
         """Whether it is as the CUDA that is made of the kernel; HIP differs from TIR elsewhere."""
         return self.printed and self.target.kind == "cuda"
+
+
+def target_of(snapshot: Snapshot) -> Target:
+    """Return what a snapshot was lowered for. Raises NotModelled for a target that is not known."""
+    found = TARGETS.get(snapshot.target)
+    if found is None:
+        raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled", reasons.TARGET)
+    return found

@@ -97,6 +97,7 @@ class Watcher(Protocol):
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
+    `elsewhere`: what there is to say of files that the user named, whose cases are all for other targets.
     `ends`: how far scripts came, in the order of reports. `judged`: whether a lowered kernel has its verdicts, so that
     nobody reads the inputs of its case; they are then neither made again nor written. `cache` is where results are
     kept, also those that others derive from snapshots.
@@ -106,6 +107,7 @@ class Session:
     folder: Path
     watcher: Watcher
     passed_over: list[Path] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
     judged: Callable[[Lowered], bool] = lambda lowered: False
 
@@ -117,8 +119,8 @@ class Session:
 
     @property
     def remarks(self) -> list[str]:
-        """Return what there is to say of scripts."""
-        return [remark for end in self.ends for remark in end.remarks]
+        """Return what there is to say of scripts, and of files without a case for these targets."""
+        return [*self.elsewhere, *(remark for end in self.ends for remark in end.remarks)]
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """One `Lowered` for each run, in order of completion; saved snapshots are left out.
@@ -407,6 +409,8 @@ class _Lowering:
         runs = list(self._runs_of(self._run_of(asked, place), selection, found))
         if not runs:
             self._session.passed_over.append(selection.path)
+            if found.cases and not selection.found and self._settings.keyword is None:
+                self._session.elsewhere.append(_elsewhere(selection.path, found.cases, self._settings.arch))
         return runs
 
     def _run_of(self, asked: _ToolchainWork, place: int) -> Run:
@@ -498,3 +502,9 @@ class _Lowering:
             "timeout": settings.timeout,
             "number": next(self._numbers),
         }
+
+
+def _elsewhere(path: Path, cases: Sequence[DeclaredCase], asked: Sequence[str]) -> str:
+    """Say which targets the cases of a file are for, and how one is lowered for those that the user asks for."""
+    targets = ", ".join(dict.fromkeys(target for case in cases for target in case.targets))
+    return f"{path} has cases for {targets} only; for {', '.join(asked)} name a case: {path}::{cases[0].name}"

@@ -148,8 +148,19 @@ def test_archs_that_are_asked_for(workers: dict[str, StandInWorker], tmp_path: P
         ("k.py::any", "sm_100", "pinned"),
         ("k.py::hopper", "sm_90", "pinned"),
     ]
-    named, _, _ = lower(tmp_path, [Selection(Path("k.py"), "hopper")], arch=("sm_100",))
-    assert names(named) == [("k.py::hopper", "sm_100", "pinned")]
+    named, made, _ = lower(tmp_path, [Selection(Path("k.py"), "hopper")], arch=("sm_100",))
+    assert (names(named), made.remarks) == ([("k.py::hopper", "sm_100", "pinned")], [])
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_file_that_is_named_says_which_targets_its_cases_are_for(
+    workers: dict[str, StandInWorker], tmp_path: Path, found: bool
+) -> None:
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_100",)), declared("b", ("sm_100", "sm_120")))}
+    none, made, _ = lower(tmp_path, [Selection(Path("k.py"), found=found)], arch=("sm_103", "sm_110"))
+    assert (none, made.passed_over) == ([], [Path("k.py")])
+    said = "k.py has cases for sm_100, sm_120 only; for sm_103, sm_110 name a case: k.py::a"
+    assert made.remarks == ([] if found else [said])
 
 
 def test_only_the_cases_that_are_wanted_of_a_file(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.console import Console, Say
-from tlcheck.execute.options import Options
+from tlcheck.execute.options import Options, target_of
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
@@ -42,6 +42,7 @@ class _Interpreter:
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         self._function, self._request = snapshot.checkpoints[SOURCE], request
+        self._target = target_of(snapshot)
         self._arguments = Arguments(
             self._function,
             request.given or {},
@@ -68,7 +69,14 @@ class _Interpreter:
         blocks: list[tuple[int, int, int]] = []
         numbers, budget, spent = self._arguments.numbers(self._seed), self._request.budget, 0
         until = time.process_time() + budget.seconds
-        options = Options(source=True, exact=False, statements=budget.statements, bytes=budget.bytes, until=until)
+        options = Options(
+            source=True,
+            exact=False,
+            target=self._target,
+            statements=budget.statements,
+            bytes=budget.bytes,
+            until=until,
+        )
         *earlier, last = kernels(self._function)
         for kernel in (*earlier, last):
             needed = self._asked() if kernel is last else None

@@ -19,7 +19,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.options import Options
+from tlcheck.execute.options import Options, target_of
 from tlcheck.execute.reasons import (
     Deadlock,
     Entangled,
@@ -50,7 +50,6 @@ from tlcheck.program.restrict import read_early
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
-from tlcheck.targets.lookup import TARGETS
 
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
@@ -89,10 +88,7 @@ class BothLevels:
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
                 raise Stopped(f"the snapshot has no checkpoint {name}", reasons.INCOMPLETE)
-        target = TARGETS.get(snapshot.target)
-        if target is None:
-            raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled", reasons.TARGET)
-        self._target = target
+        self._target = target_of(snapshot)
         self._until = time.process_time() + request.budget.seconds
         self.source = snapshot.checkpoints[SOURCE]
         self.lowered = snapshot.checkpoints[request.checkpoint]
@@ -106,9 +102,9 @@ class BothLevels:
                     f"an access of {ahead[0]} before T.pdl_sync, while the kernel ahead may still run{where}"
                 )
         printed = self.checkpoint == LOWERED
-        for refused in refusals(self.lowered, Release.among(snapshot.toolchain), target) if printed else ():
+        for refused in refusals(self.lowered, Release.among(snapshot.toolchain), self._target) if printed else ():
             raise NotModelled(refused, reasons.CUDA)
-        early = read_early(self.lowered, snapshot.cuda) if printed and target.kind == "cuda" else None
+        early = read_early(self.lowered, snapshot.cuda) if printed and self._target.kind == "cuda" else None
         if early is not None:
             where = f" (line {early[1]})" if early[1] else ""
             what = f"{early[0]} is __restrict__: nvcc may read before a barrier what another thread stores{where}"
