@@ -31,7 +31,8 @@ from tlcheck.worker.jobs import CaptureJob, InputsJob, Job, LowerJob, as_fields,
 from tlcheck.worker.protocol import Answer, Failure
 
 _LARGE = 1 << 26  # bytes of a case's inputs
-_OF_THE_RUN = ("output", "timeout", "sides", "number", "known")  # fields of a job on which its answer does not depend
+# Fields of a job on which its answer does not depend.
+_OF_THE_RUN = ("output", "timeout", "sides", "number", "known", "parts")
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
 # Beginnings of packages that come with a release, and have others beside them in the next.

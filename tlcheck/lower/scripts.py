@@ -18,6 +18,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs
 from tlcheck.lower.runs import CapturedOrigin, Lowered, MadeInputs, RecordedCall, Run, near
 from tlcheck.lower.selection import Selection
+from tlcheck.worker.capture.parts import RESULT, part_names
 from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.protocol import Answer, Failure
@@ -259,6 +260,18 @@ def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
     ended = result.get("ended")
     failure = Failure(**ended) if ended else answer.failure
     return Captured(kernels, failure, tuple(result.get("names", ())), tuple(result.get("refused", ())))
+
+
+def handed_over(job: CaptureJob, folder: Path) -> Iterator[Lowered]:
+    """The new kernels of a test file that still runs, each once. Its answer may say more of their calls."""
+    for part in sorted(folder.glob(part_names(job.output))):
+        with zipfile.ZipFile(part) as archive:
+            result = json.loads(archive.read(RESULT))
+        found = captured(replace(job, output=str(part)), Answer(result, None, 0.0, 0.0, ""), folder)
+        part.unlink()
+        for kernel in found.kernels:
+            run = Run(job.file, kernel.name, job.arch, "", {}, kernel.args)
+            yield Lowered(run, kernel.snapshot, inputs=kernel.inputs)
 
 
 def _kernels(found: Any, calls: Mapping[str, Any], job: CaptureJob, folder: Path) -> Iterator[CapturedKernel]:

@@ -26,6 +26,7 @@ from tlcheck.lower.scripts import (
     Script,
     Scripts,
     captured,
+    handed_over,
     is_helper,
     is_script,
     require_no_script,
@@ -99,7 +100,8 @@ class Session:
 
     `elsewhere`: what there is to say of files that the user named, whose cases are all for other targets.
     `ends`: how far scripts came, in the order of reports. `judged`: whether a lowered kernel has its verdicts, so that
-    nobody reads the inputs of its case; they are then neither made again nor written. `cache` is where results are
+    nobody reads the inputs of its case; they are then neither made again nor written. `anticipate` is told of kernels
+    of a test file while it runs, in another thread; None where nobody wants to know. `cache` is where results are
     kept, also those that others derive from snapshots.
     """
 
@@ -110,6 +112,7 @@ class Session:
     elsewhere: list[str] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
     judged: Callable[[Lowered], bool] = lambda lowered: False
+    anticipate: Callable[[Lowered], None] | None = None
 
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
@@ -155,8 +158,12 @@ class Session:
         self.watcher.stage(f"{_VERBS[type(job)]} {job.file}{name}{arch}{place}")
 
     def tells(self, job: Job, news: TestNews) -> None:
-        """Say which test runs."""
+        """Say which test runs, and hand over kernels of those before."""
         self.watcher.stage(f"running {job.file} {job.arch}: {news.words}")
+        is_room = self.scripts_running < (self.settings.jobs or processors())
+        if self.anticipate is not None and is_room and isinstance(job, CaptureJob):
+            for lowered in handed_over(job, self.folder):
+                self.anticipate(lowered)
 
     def stop(self) -> None:
         """End the lowering: what is not done yet fails as interrupted."""
@@ -311,7 +318,12 @@ class _Lowering:
             every_pass = self._settings.every_pass
             configs = self._settings.pass_configs
             job = CaptureJob(
-                run.file, output=str(output), every_pass=every_pass, pass_configs=configs, **self._common(arch)
+                run.file,
+                output=str(output),
+                every_pass=every_pass,
+                pass_configs=configs,
+                parts=self._session.anticipate is not None,
+                **self._common(arch),
             )
             if self._settings.keyword is not None and is_test(selection.path):
                 how = replace(how, args=("-k", self._settings.keyword.text, *how.args))

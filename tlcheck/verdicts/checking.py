@@ -65,6 +65,7 @@ def checking(
     session = Session(with_inputs(settings, policy.execute), folder, watcher)
     with Judge(policy, cache or session.cache, settings.jobs, settings.cluster, watcher, settings.warm) as judge:
         session.judged = judge.knows
+        session.anticipate = judge.anticipate if judge.anticipates else None
         yield Checks(session, judge)
 
 

@@ -22,7 +22,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, Semaphore
 from typing import Protocol
 
 from tlcheck.cache.store import Cache
@@ -108,7 +108,12 @@ class Judge:
         self.policy, self.cache = policy, cache
         self._cluster, self._watcher = cluster, watcher
         self._warm = None if cluster is not None else warm
-        self._threads = ThreadPoolExecutor(cluster.processors if cluster else jobs or processors(), "judge")
+        parallel = cluster.processors if cluster else jobs or processors()
+        self.anticipates = cluster is None and parallel > 1  # one processor runs the tests
+        self._threads = ThreadPoolExecutor(parallel, "judge")
+        self._early_threads = ThreadPoolExecutor(max(1, parallel - 1), "judge-early")
+        self._early: dict[str, tuple[str, Future[JudgedSnapshot]]] = {}  # hash of a snapshot -> digest with inputs
+        self._room = Semaphore(parallel)  # for judging processes at work
         self._lock, self._closed = Lock(), False
         self._stopped = Event()
         self._all: list[SnapshotJudge] = []
@@ -120,7 +125,8 @@ class Judge:
 
     def __exit__(self, *exception: object) -> None:
         """End all processes, also in the middle of their work."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._early_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed = True
             idle = [] if self._warm is None or self._stopped.is_set() else self._idle
@@ -164,8 +170,20 @@ class Judge:
         for first, verdicts in waiting:
             yield first, self._result(first, verdicts)
 
+    def anticipate(self, lowered: Lowered) -> None:
+        """Begin to judge a kernel of a test file that still runs. Its verdicts count if it comes again as it is.
+
+        The watcher hears nothing of it: progress names the test that runs.
+        """
+        if lowered.snapshot is not None:
+            begun = self._early_threads.submit(self._verdicts, lowered, lowered.snapshot, silent=True)
+            self._early[lowered.hash] = _digest(lowered), begun
+
     def _begin(self, lowered: Lowered) -> Future[JudgedSnapshot]:
         if lowered.snapshot is not None:
+            digest, early = self._early.pop(lowered.hash, ("", None)) if self._early else ("", None)
+            if early is not None and not early.cancel() and digest == _digest(lowered):  # it is being judged, or was
+                return early
             return self._threads.submit(self._verdicts, lowered, lowered.snapshot)
         failed: Future[JudgedSnapshot] = Future()
         failed.set_result(JudgedSnapshot(Verdicts(failure=lowered.failure)))
@@ -181,7 +199,7 @@ class Judge:
         notes = (*result.notes, *notes_of(lowered))
         return self.policy.apply(replace(result, saved=saved, notes=notes, seconds=seconds))
 
-    def _verdicts(self, lowered: Lowered, snapshot: Path) -> JudgedSnapshot:
+    def _verdicts(self, lowered: Lowered, snapshot: Path, *, silent: bool = False) -> JudgedSnapshot:
         """Take what is kept, or have a process judge it. Runs in a thread."""
         inputs = lowered.inputs or MadeInputs()
         if inputs.failure is not None:
@@ -190,13 +208,15 @@ class Judge:
         found = self._known.get(digest) or (known(self.cache, digest, self.policy.execute) if digest else None)
         if found is not None:
             return JudgedSnapshot(found)
-        if self._watcher is not None:
-            self._watcher.judges(lowered.run)
-        begin = time.monotonic()
-        found = self._asked(snapshot, inputs.given)
+        with self._room:
+            if self._watcher is not None and not silent:
+                self._watcher.judges(lowered.run)
+            begin = time.monotonic()
+            found = self._asked(snapshot, inputs.given)
+            seconds = time.monotonic() - begin
         if digest:
             keep(self.cache, digest, self.policy.execute, found)
-        return JudgedSnapshot(found, time.monotonic() - begin)
+        return JudgedSnapshot(found, seconds)
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         if self._stopped.is_set():

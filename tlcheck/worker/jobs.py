@@ -80,7 +80,8 @@ class CaptureJob(FileJob):
     max_configs: of each of its autotuned kernels. sides: toolchains of one command that share a script's seconds.
     interpreter: tlcheck's own, for the values that a script asks for.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
-        of a kernel; 0 for nothing.
+        of a kernel; 0 for nothing. parts: kernels of a test file are handed over while later tests run
+        (`tlcheck.worker.capture.parts`).
     """
 
     _: KW_ONLY
@@ -93,6 +94,7 @@ class CaptureJob(FileJob):
     interpreter: str = ""
     live: bool = False
     record_limit: int = 0
+    parts: bool = False
 
 
 Job = DiscoverJob | LowerJob | InputsJob | CaptureJob

@@ -11,7 +11,10 @@ import pytest
 from tests.cpu.checking import installed, published
 from tlcheck.cli import progress
 from tlcheck.cli.main import main
+from tlcheck.execute.request import GivenInputs
 from tlcheck.toolchain.releases import PINNED
+from tlcheck.verdicts.judge import Judge
+from tlcheck.verdicts.kept import Verdicts
 
 pytestmark = pytest.mark.toolchain
 
@@ -74,6 +77,11 @@ def check(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
     before = argv[: argv.index("--")] if "--" in argv else argv
     code = main(["check", *before, "--format", "json", *argv[len(before) :]])
     return code, published(capsys.readouterr().out, "check")
+
+
+def timeless(report: Any) -> list[Any]:
+    """The runs without what each took."""
+    return [{name: value for name, value in run.items() if name != "seconds"} for run in report["runs"]]
 
 
 def cases(report: Any) -> dict[str, str]:
@@ -322,6 +330,43 @@ def test_progress_names_the_test_that_runs(capsys: pytest.CaptureFixture[str], m
     assert main(["check", "test_slow.py", "--arch", "sm_90", "--blocks", "1", "--seeds", "1"]) == 0
     said = capsys.readouterr().err
     assert "running test_slow.py sm_90: test 2 of 2 (test_second), 1 kernel so far\n" in said
+
+
+@pytest.mark.slow
+def test_kernels_are_judged_while_later_tests_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test waits until a kernel of an earlier one is judged. One that is called later is judged once more."""
+    judged: list[str] = []
+
+    def asked(judge: Judge, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
+        judged.append(snapshot.name)
+        Path("judged").touch()
+        return verdicts(judge, snapshot, inputs)
+
+    verdicts = Judge._asked
+    monkeypatch.setattr(Judge, "_asked", asked)
+    waits = """
+        def test_other():
+            sizes()(torch.ones(64, device="cuda"))
+        def test_waits():
+            import time
+            from pathlib import Path
+            end = time.monotonic() + 60
+            while not Path("judged").exists() and time.monotonic() < end:
+                time.sleep(0.1)
+        def test_more():
+            sizes()(torch.ones(128, device="cuda"))
+    """
+    sizes = LAZY.replace("def add(n, block=64):", 'def sizes(block=64):\n    n = T.dynamic("n")')
+    script("test_waits.py", LAZY, sizes, "def test_first(): add(64)", waits)
+    _, report = check(capsys, "test_waits.py", "--arch", "sm_90", "-j", "2", "--no-cache")
+    assert cases(report) == {"test_waits.py::add[n=64]": "", "test_waits.py::sizes": ""}
+    assert judged[0] == "0-0.0001-0001.snapshot.json"
+    assert [name for name in judged if name.startswith("0-0-")] == ["0-0-0002.snapshot.json"]
+    capsys.readouterr()
+    _, alone = check(capsys, "test_waits.py", "--arch", "sm_90", "-j", "1", "--no-cache")
+    assert timeless(alone) == timeless(report)
 
 
 def test_a_slow_test_ends_alone_and_a_slow_file_with_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:

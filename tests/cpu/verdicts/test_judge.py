@@ -19,7 +19,7 @@ from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.judge import Judge, JudgingProcess, Policy
+from tlcheck.verdicts.judge import Judge, JudgedSnapshot, JudgingProcess, Policy
 from tlcheck.worker.protocol import Failure
 
 EXPECTED = make_run(expects=[Expect(releases="<=0.1.7", rule="TLA001", reason="known")])
@@ -88,6 +88,36 @@ def test_what_has_its_verdicts_is_judged_without_the_inputs_of_its_case(tmp_path
         assert judge(gone) == first
         assert not judge._all
     assert not Judge(Policy(), NOTHING, 1).knows(gone)
+
+
+def test_a_kernel_of_tests_that_still_run_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[tuple[Path, str]] = []
+
+    def noted(judge: Judge, lowered: Lowered, snapshot: Path, *, silent: bool = False) -> JudgedSnapshot:
+        judged.append((snapshot, (lowered.inputs or MadeInputs()).digest))
+        return verdicts(judge, lowered, snapshot, silent=silent)
+
+    verdicts = Judge._verdicts
+    monkeypatch.setattr(Judge, "_verdicts", noted)
+    right, wrong = Lowered(make_run(), RIGHT), Lowered(make_run(), WRONG)
+    called_again = replace(right, inputs=MadeInputs(digest="more calls"))
+    with Judge(Policy(), NOTHING, 2) as judge:
+        judge.anticipate(wrong)
+        ((_, early),) = judge._early.values()
+        assert early.result().verdicts.failure is None
+        judge.anticipate(right)
+        found = list(judge.each([called_again, wrong]))
+    assert (judged.count((WRONG, "")), judged.count((RIGHT, "more calls"))) == (1, 1)
+    assert [result.count("refuted") for _, result in found] == [0, 1]
+
+
+def test_an_early_kernel_waits_for_a_process_like_any_other() -> None:
+    with Judge(Policy(), NOTHING, 1) as judge, judge._room:
+        judge.anticipate(Lowered(make_run(), RIGHT))
+        ((_, early),) = judge._early.values()
+        with pytest.raises(TimeoutError):
+            early.result(0.2)
+        assert not judge._all
 
 
 def test_a_process_that_dies_is_the_failure_of_one_kernel() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -49,13 +49,13 @@ class PassedCalls:
 
     def __init__(self, known: Callable[[Any, int], Any]) -> None:
         self._known, self._left = known, _BYTES
-        self._seen: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()  # calls of each kernel
         self._kept: dict[str, list[PassedCall]] = {}
 
     def note(self, kernel: str, arguments: Sequence[Any]) -> None:
         """A kernel is about to be launched on these arguments."""
-        self._seen[kernel] += 1
-        if not kernel or self._seen[kernel] > _LOOKED_AT or not all(map(_is_passed, arguments)):
+        self.seen[kernel] += 1
+        if not kernel or self.seen[kernel] > _LOOKED_AT or not all(map(_is_passed, arguments)):
             return
         kept = self._kept.setdefault(kernel, [])
         call = self._looked_at(arguments)
@@ -100,13 +100,13 @@ class PassedCalls:
         found = self._known(argument, most)
         return None if found is None else np.ascontiguousarray(as_array(found))
 
-    def write(self, archive: Path) -> dict[str, Any]:
-        """Add the calls to the archive of a script's snapshots. Returns what there is for each kernel: the sets, each
-        with the places of its arrays, and with the parameters of which only the header is there.
+    def write(self, archive: Path, kernels: Collection[str] | None = None) -> dict[str, Any]:
+        """Add the calls of these kernels, or of all, to an archive of snapshots. Returns what there is for each: the
+        sets, each with the places of its arrays, and with the parameters of which only the header is there.
         """
         found: dict[str, Any] = {}
         for kernel, calls in self._kept.items():
-            if not calls:
+            if not calls or (kernels is not None and kernel not in kernels):
                 continue
             file, sets = BytesIO(), []
             for call in calls:

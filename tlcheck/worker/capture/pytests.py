@@ -46,8 +46,9 @@ def run(
     refusals: Refusals,
     patience: Patience,
     report: Callable[[Mapping[str, Any]], None],
+    end_test: Callable[[], None],
 ) -> TestRun:
-    """Run the tests; one that fails ends alone. `report` is told how many are left.
+    """Run the tests; one that fails ends alone. `report` is told how many are left, `end_test` called after each.
 
     Raises RequestError for arguments that pytest does not take, and what ended pytest itself.
     """
@@ -57,7 +58,7 @@ def run(
     except ImportError as error:
         raise RequestError("test files are run by pytest, which is neither installed here nor there") from error
     refusals.watch(type(pytest.raises(AssertionError)))
-    watch = _Watch(refusals, patience, report)
+    watch = _Watch(refusals, patience, report, end_test)
     code, said = _main([str(file), *_OPTIONS, *job.script_args], watch)
     if _UNKNOWN in said and not any(word in job.script_args for word in said.partition(_UNKNOWN)[2].split()):
         # options of plugins that the project has and the toolchain has not, such as `-n auto --cov`
@@ -93,10 +94,16 @@ def _first_lines(said: str) -> str:
 class _Watch:
     """A plugin of pytest's."""
 
-    def __init__(self, refusals: Refusals, patience: Patience, report: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        refusals: Refusals,
+        patience: Patience,
+        report: Callable[[Mapping[str, Any]], None],
+        end_test: Callable[[], None],
+    ) -> None:
         self.run = TestRun()
         self.internal: BaseException | None = None
-        self._refusals, self._patience, self._report = refusals, patience, report
+        self._refusals, self._patience, self._report, self._end_test = refusals, patience, report, end_test
         self._session: Any = None
         self._all = self._left = 0
 
@@ -111,6 +118,7 @@ class _Watch:
 
     def pytest_runtest_logfinish(self) -> None:
         self._left -= 1
+        self._end_test()
         if self._left and (limit := self._patience.over()):
             count = f"{self._left} of its {self._all} tests {'were' if self._left > 1 else 'was'} left"
             self.run.left = f"{count} after {limit} (-k EXPR chooses, --timeout S gives more)"

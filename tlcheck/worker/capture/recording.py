@@ -49,7 +49,10 @@ class RecordedKernel:
 
 
 class Recording:
-    """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
+    """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file.
+
+    told: what it was told of each. lock: held while the zip file is written.
+    """
 
     def __init__(
         self, job: CaptureJob, lines: StatementLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
@@ -60,9 +63,10 @@ class Recording:
         Path(job.output).write_bytes(b"")  # written before it is read: else it would count as something that is read
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
+        self.told: list[Mapping[str, Any]] = []
         self._labels: set[str] = set()
         self._kernels: dict[Any, RecordedKernel] = {}
-        self._lock = threading.RLock()  # tuners compile in several threads
+        self.lock = threading.RLock()  # tuners compile in several threads
 
     @property
     def count(self) -> int:
@@ -80,7 +84,7 @@ class Recording:
         kind = kind or known_target(self._job.arch).kind
         pass_configs = set_over(pass_configs, self._job.pass_configs)
         key = (kind, *_key(prim_func, pass_configs))
-        with self._lock:
+        with self.lock:
             if key not in self._kernels:
                 self._kernels[key] = RecordedKernel()
                 try:
@@ -104,7 +108,7 @@ class Recording:
         if kind != wanted:
             message = f"the script compiles it for {kind}, not for a {wanted.upper()} device"
             failure = Failure("target", "build", message)
-            self._report({"kernel": {**kernel, "failure": asdict(failure)}})
+            self._tell({**kernel, "failure": asdict(failure)})
             return RecordedKernel()
         beside = Path(self._job.output).parent  # who began this removes it, also where this process is killed
         with tempfile.TemporaryDirectory(prefix="tlcheck-capture-", dir=beside) as folder:
@@ -119,8 +123,12 @@ class Recording:
             kernel["snapshot"] = f"{self.count:04}"
             with zipfile.ZipFile(self._job.output, "a", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(zipfile.ZipInfo(kernel["snapshot"], _STAMP), content, zipfile.ZIP_DEFLATED)
-        self._report({"kernel": {**kernel, **done}})
+        self._tell({**kernel, **done})
         return RecordedKernel(kernel["snapshot"], codec.loads(content).cuda) if content else RecordedKernel()
+
+    def _tell(self, kernel: Mapping[str, Any]) -> None:
+        self.told.append(kernel)
+        self._report({"kernel": kernel})
 
     def _lower(
         self, prim_func: Any, configs: Mapping[str, Any], meta: Mapping[str, Any], output: Path

@@ -16,6 +16,7 @@ from typing import Any
 
 from tlcheck.worker import borrowed, breakpoints, device, failures, kernel_file, packages, standins
 from tlcheck.worker.capture import pytests
+from tlcheck.worker.capture.parts import KernelParts
 from tlcheck.worker.capture.passed import PassedCalls
 from tlcheck.worker.capture.patience import FOREVER, Patience
 from tlcheck.worker.capture.pytests import TestRun, is_test
@@ -45,6 +46,7 @@ def capture(
     borrowed.install()
     patience = FOREVER if job.live else Patience(job.timeout, job.sides)
     mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job, patience)
+    parts = KernelParts(job.output, recording, calls) if job.parts and calls is not None else None
     first, last = packages.import_path(file)
     sys.path[:0] = [*map(str, first), *job.pythonpath]
     sys.path += map(str, last)
@@ -54,7 +56,8 @@ def capture(
     try:
         with mode:
             if is_test(file):
-                ended = _tests_ended(pytests.run(file, job, refusals, patience, report), file, recording)
+                end_test = parts.end_test if parts is not None else lambda: None
+                ended = _tests_ended(pytests.run(file, job, refusals, patience, report, end_test), file, recording)
             else:
                 _run_script(file, module, job)
     except RequestError:
