@@ -14,6 +14,7 @@ import functools
 import importlib.util
 import inspect
 import os
+import re
 import sys
 import sysconfig
 import types
@@ -31,6 +32,8 @@ _AT_IMPORT = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 _COMPILERS = ("triton.", "numba.", "cutlass.", "cuda.")
 _used: dict[str, None] = {}  # packages that were replaced, in the order of their imports
 _told: list[Callable[[Sequence[Any]], None]] = []  # of launches
+# In the message of a failure that a package would mend.
+_OF_A_PACKAGE = re.compile(r"\b(ImportError|ModuleNotFoundError|MissingPackageError): |'(_Anything|_StandIn)'")
 _REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
 
 
@@ -178,7 +181,7 @@ def install(launched: Callable[[Sequence[Any]], None] | None = None) -> None:
 
 
 def told(failure: Failure) -> Failure:
-    """Return the failure with the packages that were replaced, and how to install those that it may be about."""
+    """Return the failure with the packages that were replaced; if one of them is its cause, how to install it."""
     if not _used:
         return failure
     named = [name for name in _used if name in failure.message]
@@ -186,6 +189,7 @@ def told(failure: Failure) -> Failure:
     told = f" (not installed, and stood in for: {', '.join(unsaid)})" if unsaid else ""
     package = ", ".join(named) or f"what your kernels need of {', '.join(unsaid)}"
     advice = f"name {package} in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
+    advice = advice if _OF_A_PACKAGE.search(failure.message) else ""
     detail = "\n".join(filter(None, (failure.detail, advice)))
     return replace(failure, message=failure.message + told, detail=detail)
 

@@ -116,6 +116,11 @@ def test_a_file_that_is_not_there(worker: Client) -> None:
             "(not installed, and stood in for: torch_of_the_moon)",
             4,
         ),
+        (
+            "import torch_of_the_moon\nraise KeyError('heads')",
+            "KeyError: 'heads' (not installed, and stood in for: torch_of_the_moon)",
+            4,
+        ),
         ("import json\njson.loads('{')", "JSONDecodeError: ", 4),
         (
             "from tlcheck import Case\ndef f(): ...\ncase = Case(f, reference=f)",
@@ -131,7 +136,7 @@ def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, 
     assert (failure.kind, failure.phase, failure.where) == ("exception", "import", f"{file}:{line}")
     assert failure.message.startswith(message)
     advice = "in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`" in failure.detail
-    assert advice == ("torch_of_the_moon" in message)
+    assert advice == (message.startswith("MissingPackageError") or "_Anything" in message)
     assert ("name torch_of_the_moon in `requirements`" in failure.detail) == message.startswith("MissingPackageError")
 
 
