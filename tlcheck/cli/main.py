@@ -133,6 +133,8 @@ def parser_of(name: str) -> Parser:
     """Return the parser of a command, whose module is imported."""
     parser = Parser(told=USAGES.get(name, Usage()), prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     _module(name).add_arguments(parser)
+    for action, each in parser.actions():
+        each.told = USAGES.get(f"{name} {action}", Usage())
     if name not in _PLAIN:
         parser.add_argument(
             "--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)"

@@ -36,6 +36,12 @@ class Parser(argparse.ArgumentParser):
         names = ("--help",) if told.options else ("-h", "--help")
         self.add_argument(*names, action="help", help="show all options, and exit")
 
+    def actions(self) -> Iterator[tuple[str, Parser]]:
+        """Yield the parser of each action, as of `tlcheck golden`."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                yield from action.choices.items()
+
     def format_help(self) -> str:
         return super().format_help() + _examples(self.told)
 

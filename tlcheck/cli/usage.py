@@ -1,4 +1,4 @@
-"""The short help of each command: its usual options, and examples."""
+"""The short help of each command: its usual options, and examples. An action has examples of its own."""
 
 from __future__ import annotations
 
@@ -109,6 +109,30 @@ USAGES: Mapping[str, Usage] = {
             ("tlcheck golden check", "in CI: has something changed that nobody approved?"),
         )
     ),
+    "golden check": Usage(
+        examples=(
+            ("tlcheck golden check", "in CI: has something changed that nobody approved?"),
+            ("tlcheck golden check kernels/ --format markdown", "for a comment on a pull request"),
+        )
+    ),
+    "golden update": Usage(
+        examples=(
+            ("tlcheck golden update kernels/", "write the lowered code beside what is approved"),
+            ("tlcheck golden update kernels/ --new-only", "only kernels without an approval"),
+        )
+    ),
+    "golden review": Usage(examples=(("tlcheck golden review", "accept or reject each change"),)),
+    "golden accept": Usage(
+        examples=(
+            ("tlcheck golden accept --reason 'TileLang 0.1.15'", "all that waits"),
+            ("tlcheck golden accept kernels.py::attention --reason 'wider tiles'", "one kernel"),
+        )
+    ),
+    "golden reject": Usage(
+        examples=(("tlcheck golden reject kernels.py::attention --reason 'a barrier is gone'", "one kernel"),)
+    ),
+    "golden diff": Usage(examples=(("tlcheck golden diff --base origin/main", "what this branch has approved"),)),
+    "golden page": Usage(examples=(("tlcheck golden page -o changes.html", "what differs, to show"),)),
     "explain": Usage(
         examples=(
             ("tlcheck explain TLR001", "a rule"),
@@ -116,13 +140,28 @@ USAGES: Mapping[str, Usage] = {
         )
     ),
     "cache": Usage(examples=(("tlcheck cache info", "where results are, and how large they are"),)),
+    "cache info": Usage(examples=(("tlcheck cache info", "where results are, and how large they are"),)),
+    "cache clean": Usage(examples=(("tlcheck cache clean", "the next command judges everything anew"),)),
     "toolchain": Usage(
         examples=(
             ("tlcheck toolchain install 0.1.14 0.1.15", "two releases"),
             ("tlcheck toolchain list", "what is installed, and which one is used"),
         )
     ),
+    "toolchain install": Usage(
+        examples=(
+            ("tlcheck toolchain install 0.1.14 0.1.15", "two releases"),
+            ("tlcheck toolchain install 0.1.15 --with einops", "with a package that the kernels import"),
+        )
+    ),
+    "toolchain list": Usage(examples=(("tlcheck toolchain list", "what is installed, and which one is used"),)),
+    "toolchain remove": Usage(examples=(("tlcheck toolchain remove 0.1.9", "free its disk space"),)),
+    "toolchain path": Usage(examples=(("tlcheck toolchain path 0.1.15", "the interpreter, for a script of yours"),)),
     "new": Usage(examples=(("tlcheck new rule TLL009 asleep 'a thread that sleeps'", "a rule and its test"),)),
+    "new rule": Usage(examples=(("tlcheck new rule TLL009 asleep 'a thread that sleeps'", "a rule and its test"),)),
+    "new instruction": Usage(
+        examples=(("tlcheck new instruction ptx_nap --manual 'PTX 9.7.13'", "a handler, a signature and a test"),)
+    ),
     "completion": Usage(
         examples=(
             ("tlcheck completion bash > ~/.local/share/bash-completion/completions/tlcheck", "for bash"),

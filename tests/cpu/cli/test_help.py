@@ -48,20 +48,30 @@ def test_a_command_with_few_options_has_one_help(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("name", USAGES)
 def test_usual_options_are_options_of_the_command(name: str) -> None:
-    assert name in COMMANDS
-    known = parser_of(name)._option_string_actions
+    command, _, action = name.partition(" ")
+    parser = parser_of(command)
+    known = (dict(parser.actions())[action] if action else parser)._option_string_actions
     assert [option for option in USAGES[name].options if option not in known] == []
 
 
 @pytest.mark.parametrize(("name", "command"), EXAMPLES)
 def test_examples_are_understood(name: str, command: str) -> None:
-    tlcheck, first, *words = shlex.split(command)
-    assert (tlcheck, first) == ("tlcheck", name)
-    parser_of(name).command_line(words[: words.index(">")] if ">" in words else words)
+    _, first, *words = shlex.split(command)
+    assert command.startswith(f"tlcheck {name}")
+    parser_of(first).command_line(words[: words.index(">")] if ">" in words else words)
 
 
 def test_every_command_that_takes_something_has_an_example() -> None:
-    assert [name for name in COMMANDS if name not in USAGES or not USAGES[name].examples] == ["doctor"]
+    actions = [f"{name} {action}" for name in COMMANDS for action, _ in parser_of(name).actions()]
+    assert len(actions) > 12
+    everything = [*COMMANDS, *actions]
+    assert [name for name in everything if name not in USAGES or not USAGES[name].examples] == ["doctor"]
+
+
+def test_an_action_shows_its_own_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    said = shown(capsys, "golden", "accept", "--help")
+    assert "examples:\n  # all that waits\n  tlcheck golden accept --reason" in said
+    assert "golden review" not in said
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("golden", "toolchain", "cache")])
