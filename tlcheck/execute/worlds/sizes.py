@@ -24,8 +24,13 @@ _DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 
 
 def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Sets of sizes; numbers that are none are as usual. most: blocks along each axis of the target's largest grid."""
+    """Sets of sizes; numbers that are none are as usual. most: blocks along each axis of the target's largest grid.
+
+    There is none where the kernel ran without a size that its tensors have.
+    """
     names = inputs.axes(function)
+    if not usual.keys() >= set(names):
+        return
     tiles = [_tile(function, name) for name in names]
     sets = [
         dict(zip(names, _different([tile + 16 for tile in tiles], 16), strict=True)),

@@ -41,6 +41,10 @@ def test_sizes_lie_around_a_tile() -> None:
     assert [sizes["n"] for sizes in others(_function(tail), {"n": 64}, MOST)] == [144, 129, 127, 1]
 
 
+def test_there_is_none_where_the_kernel_ran_without_a_size() -> None:
+    assert list(others(_function(), {}, MOST)) == []
+
+
 def test_a_promise_is_kept() -> None:
     assert list(others(_function(call("assume", _multiple(8))), {"n": 64}, MOST)) == [{"n": 24}, {"n": 16}]
 
