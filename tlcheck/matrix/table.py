@@ -86,17 +86,19 @@ class Matrix:
 def rows_of(cells: Iterable[Cell], toolchains: Sequence[str]) -> tuple[MatrixRow, ...]:
     """Make the rows, by file and, within one, in the order of its kernels.
 
-    A kernel that a toolchain did not come to is broken there, for the reason that its file or script is.
+    A kernel that a toolchain did not come to is broken there, for the reason that its file or script is. Of a named
+    kernel whose file cannot be imported the arch is not known: it has a row of its own only if no toolchain lowers it.
     """
     ordered = sorted(cells, key=lambda cell: (cell.file, cell.place, cell.target))
-    wholes = {(cell.file, cell.target, cell.toolchain): cell for cell in ordered if not cell.name}
+    lowered = [cell for cell in ordered if cell.name and cell.target]
+    wholes = {(c.file, c.name, c.target, c.toolchain): c for c in ordered if not (c.name and c.target)}
     groups: dict[object, dict[str, Cell]] = {}
-    for key, cell in _keyed(cell for cell in ordered if cell.name):
+    for key, cell in _keyed(lowered):
         groups.setdefault(key, {})[cell.toolchain] = cell
-    told = {cell.file for cell in ordered if cell.name}
+    told = {(cell.file, "") for cell in ordered if cell.name} | {(cell.file, cell.name) for cell in lowered}
     for whole in wholes.values():
-        if whole.file not in told:
-            groups.setdefault((whole.file, whole.target), {})[whole.toolchain] = whole
+        if (whole.file, whole.name) not in told:
+            groups.setdefault((whole.file, whole.name, whole.target), {})[whole.toolchain] = whole
     rows = [_row(next(iter(group.values())), group, wholes, toolchains) for group in groups.values()]
     return tuple(sorted(rows, key=lambda row: row.file))
 
@@ -111,15 +113,16 @@ def _keyed(cells: Iterable[Cell]) -> Iterator[tuple[object, Cell]]:
 
 
 def _row(
-    first: Cell, group: Mapping[str, Cell], wholes: Mapping[tuple[str, str, str], Cell], toolchains: Sequence[str]
+    first: Cell, group: Mapping[str, Cell], wholes: Mapping[tuple[str, str, str, str], Cell], toolchains: Sequence[str]
 ) -> MatrixRow:
     cells = (group.get(toolchain) or _missing(first, toolchain, wholes) for toolchain in toolchains)
     return MatrixRow(first.file, first.name, first.target, tuple(cells))
 
 
-def _missing(known: Cell, toolchain: str, wholes: Mapping[tuple[str, str, str], Cell]) -> Cell:
+def _missing(known: Cell, toolchain: str, wholes: Mapping[tuple[str, str, str, str], Cell]) -> Cell:
     """Return what stands for a kernel that a toolchain has no result of."""
-    found = [wholes.get((known.file, target, toolchain)) for target in (known.target, "")]
+    those = ("", known.target), ("", ""), (known.name, "")
+    found = [wholes.get((known.file, name, target, toolchain)) for name, target in those]
     whole = next((cell for cell in found if cell is not None), None)
     state: State = "absent" if whole is None else "broken"
     failure = whole.failure if whole is not None else None

@@ -68,6 +68,17 @@ def test_a_file_that_one_toolchain_cannot_import_is_broken_for_all_its_kernels()
     assert (nothing.title, states(nothing)) == ("k.py", ["broken"])
 
 
+def test_a_named_kernel_whose_file_one_toolchain_cannot_import_has_one_row_for_each_arch() -> None:
+    """Its archs are known to the other toolchain alone."""
+    broken = Result(replace(make_run("2"), target=""), failure=Failure("exception", "import", "no T.foo"))
+    older = replace(result("1", "proved"), run=replace(make_run("1"), target="sm_80"))
+    rows = rows_of(cells_of([result("1", "proved"), older, broken], []), "12")
+    assert [row.title for row in rows] == ["k.py::case sm_80", "k.py::case sm_90"]
+    assert [states(row) for row in rows] == [["fine", "broken"]] * 2
+    (nothing,) = rows_of(cells_of([broken], []), "2")
+    assert (nothing.title, states(nothing)) == ("k.py::case", ["broken"])
+
+
 def test_kernels_of_scripts_are_paired_by_call_and_those_behind_its_end_are_broken() -> None:
     """The second release quotes its types otherwise, and ends before the second call of `f`."""
     old = [result("1", "proved", name=name, place=n) for n, name in enumerate(("f[d='half']", "f[d='half']-2", "g"))]
