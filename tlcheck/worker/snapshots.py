@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import traceback
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Function, Snapshot, Store
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, lowering, release, translate
 from tlcheck.worker.compiler import CompilerState
 from tlcheck.worker.discovery import as_case
+from tlcheck.worker.failing_lines import line_of_buffer, line_of_operator
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.fingerprint import fingerprint
 from tlcheck.worker.jobs import CaptureJob, LowerJob
@@ -142,17 +142,8 @@ def _until(broken: PassError, pass_configs: Mapping[str, Any], arch: str, place:
         last = list(found.checkpoints.values())[-1]
     except Exception:  # what is half done may be anything, and the pass's own error is what counts
         return None
-    line = accused(str(broken.__cause__), last) or found.line
+    cause = broken.__cause__
+    trace = "".join(traceback.format_exception(cause))
+    line = line_of_buffer(str(cause), last) or line_of_operator(trace, last) or found.line
     broken.where = f"{found.file}:{line}"
     return found
-
-
-def accused(message: str, function: Function) -> int:
-    """The line of the first statement that accesses a buffer that a message names; 0 if it names none."""
-    words = set(re.findall(r"\w+", message))
-    for stmt in statements(function.body):
-        own = [stmt.buffer] if isinstance(stmt, Store) else []
-        used = own + [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
-        if stmt.line and any(buffer.name in words for buffer in used):
-            return stmt.line
-    return 0
