@@ -6,7 +6,7 @@ from tlcheck.exits import NOT_CHECKED
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, LoweredPair, Outcome
-from tlcheck.gate.words import verdict_in_words
+from tlcheck.gate.words import lasting_in_words, verdict_in_words
 from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, HAZARD, NOTE, WARNING, Document, Notice, Subject
 
@@ -19,7 +19,9 @@ def document_of(gate: Gate) -> Document:
     kinds = {klass: words for klass, words in CLASSES.items() if klass not in _SILENT}
     subjects = tuple(_subject(gate, compared) for compared in gate.comparisons)
     incomplete = gate.exit_code == NOT_CHECKED
-    return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed, incomplete)
+    lasting = tuple(f"refuted with both toolchains: {line}" for line in lasting_in_words(gate))
+    notes = (*lasting, *gate.notes)
+    return Document("gate", verdict_in_words(gate), subjects, notes, kinds, gate.failed, incomplete)
 
 
 def _subject(gate: Gate, compared: LoweredPair) -> Subject:

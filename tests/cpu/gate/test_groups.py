@@ -12,6 +12,8 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import groups, members_in_words
 from tlcheck.gate.outcome import LoweredPair, Outcome, accepted, unused
 from tlcheck.gate.words import lasting_in_words
+from tlcheck.report import gate_text, markdown
+from tlcheck.report.gate_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 
@@ -112,3 +114,7 @@ def test_what_both_toolchains_have_wrong_is_named() -> None:
     right, newly = compared(made("proved"), made("proved")), compared(made("proved"), made("refuted"))
     gate = Gate("0.1.14", "0.1.15", ({}, {}), (*lasting, right, newly), ())
     assert list(lasting_in_words(gate)) == ["TLA001: k.py: first, second (sm_90)"]
+    printed = [line.plain for line in gate_text._lines(gate)]
+    title = printed.index("refuted with both toolchains, which is no difference:")
+    assert printed[title + 1 : -1] == ["  TLA001: k.py: first, second (sm_90)"]
+    assert "refuted with both toolchains: TLA001: k.py: first, second (sm_90)" in markdown.render(document_of(gate))

@@ -21,6 +21,7 @@ from tlcheck.execute.compare.sums import is_addition
 from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request
+from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.results import read_snapshot
@@ -234,6 +235,27 @@ def test_a_copy_that_is_left_out_is_poison_at_the_first_difference() -> None:
     found = traced(replace(saved, checkpoints={**saved.checkpoints, "device-tir": broken}), (3, 5))
     assert found.first is not None
     assert found.first.is_poison
+
+
+def test_poison_at_both_levels_is_traced_to_its_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The accumulator is filled at neither level. Nobody names an element."""
+    saved = read_snapshot(RIGHT)
+    changed = dict(saved.checkpoints)
+    for name in ("source", "device-tir"):
+        body = changed[name].body
+        fill = next(
+            s
+            for s in statements(body)
+            if (isinstance(s, Store) and s.buffer.name == "c") or (isinstance(s, Evaluate) and s.value.value == "fill")
+        )
+        changed[name] = replace(changed[name], body=without(body, fill))
+    file = tmp_path / "unset.snapshot.json"
+    file.write_text(codec.dumps(replace(saved, checkpoints=changed)))
+    assert main(["trace", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "    B[0, 0] = poison: never written" in out
+    assert "        c[0, 0] = poison: never written   nothing wrote it\n" in out
+    assert out.endswith("both levels have the same value\n")
 
 
 def without(stmt: Stmt, gone: Stmt) -> Stmt:
