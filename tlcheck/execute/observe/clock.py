@@ -9,6 +9,10 @@ A barrier joins the clocks of its warps. An arrival at an mbarrier joins the war
 The end of a phase publishes that, and a wait joins what was published into the waiter's clock. Each synchronization
 begins the warp's next epoch, which is EPOCH times long: threads of one warp are ordered unless they are in one epoch.
 
+A product of a tensor core is an agent's, too: after the warps of a block come as many for the products of each. One
+knows what its warp knew when it issued a product. Its time moves on when products are complete, and goes to those who
+wait for their commit: what the warp itself does after the commit does not.
+
 `fenced[world, warp, other]` is the time of another warp up to which the async proxy sees its writes, for whoever
 follows this warp. fence.proxy.async sets it (PTX ISA 8.2.3.1, "Proxies"); then it travels as clocks do. A fence moves
 its warp's time on by one, within the epoch.
@@ -65,12 +69,20 @@ class VectorClock(Observer):
     """The clocks of the blocks that run: each method is an event of synchronization, by active threads of `mask`.
 
     mask: (worlds, threads). key: the barrier that an event is about. overtaken: warps, the first of each branch, that
-    may wait for ever (see `phase_waited`).
+    may wait for ever (see `phase_waited`). warps: of a block, those that stand for products included. cores: of warp w
+    it is w + cores; 0 where products are not told apart from their warp.
     """
 
-    def __init__(self, threads: int, width: int, watched: Mask, clusters: Clusters | None = None) -> None:
-        """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept."""
-        self.warps, self.width, self.watched = -(-threads // width), width, watched
+    def __init__(
+        self, threads: int, width: int, watched: Mask, clusters: Clusters | None = None, products: bool = False
+    ) -> None:
+        """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept.
+
+        products: whether tensor cores have times of their own.
+        """
+        warps = -(-threads // width)
+        self.cores = warps if products else 0
+        self.warps, self.width, self.watched = warps + self.cores, width, watched
         size, worlds = 1 if clusters is None else clusters.size, np.arange(len(watched))
         rank = np.zeros(len(watched), np.int64) if clusters is None else clusters.rank
         self.peers = worlds[:, None] if clusters is None else clusters.peers
@@ -180,18 +192,26 @@ class VectorClock(Observer):
         released = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
             self._release(released, int(at[world]), world, warps)
+            self._next_epoch(world, warps)
 
     def products_finished(self, key: object, mask: Mask, at: Array) -> None:
         """A tcgen05.commit of active threads arrives at a barrier of the worlds `at`: its products are complete.
 
-        They are over with the time of their warp, and nothing else that the warp has learned meanwhile.
+        They are over with the time of their tensor core. What their warp has done meanwhile is not.
         """
         released, *_, finished = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
-            own, there, times = self._own[world, warps], int(at[world]), self.own_of(world, warps)
+            cores = warps + self.cores
+            own, there, times = self._own[world, cores], int(at[world]), self.own_of(world, cores)
             for told in (released, finished):
                 told[there, own] = np.maximum(told[there, own], times)
-            self._next_epoch(world, warps)
+            self._next_epoch(world, cores)
+
+    def product_begins(self, mask: Mask) -> None:
+        """Active threads issue a product: it comes after what their warps know (PTX ISA 8.9.1.1)."""
+        for world, warps in self._warps_of(mask):
+            for known in (*self._carried, self.tensor):
+                known[world, warps + self.cores] = np.maximum(known[world, warps + self.cores], known[world, warps])
 
     def step(self, world: int, warps: Array, those: Mask) -> None:
         """Move the time of some warps on by one, within the epoch."""
@@ -217,9 +237,16 @@ class VectorClock(Observer):
 
     def tensor_of_warps(self, cells: AccessedCells) -> Array:
         """The times of all warps up to which fences order accesses of tensor memory before each, (rows, cells)."""
-        found = self.tensor.reshape(-1, self.rows)[cells.row].T.copy()
-        found[cells.warp, np.arange(len(cells.warp))] = PENDING  # its own come in their order
+        found, each = self.tensor.reshape(-1, self.rows)[cells.row].T.copy(), np.arange(len(cells.warp))
+        for warps, _ in self.current(cells, each):
+            found[warps, each] = PENDING  # its own come in their order
         return np.asarray(found)
+
+    def current(self, cells: AccessedCells, now: Array) -> Iterator[tuple[Array, Array]]:
+        """The warp that accesses each cell with its time `now`, and for a product also the warp that has issued it."""
+        yield cells.warp, now
+        if self.cores and len(cells.warp) and cells.warp[0] % self.warps >= self.cores:
+            yield cells.warp - self.cores, self._own_times().reshape(-1).take(cells.row - self.cores)
 
     def agent(self, key: object, world: int | Array) -> Array:
         """The number of an mbarrier of a world among the agents."""

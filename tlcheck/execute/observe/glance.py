@@ -147,11 +147,12 @@ class Glance(HappensBefore):
         self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
     ) -> None:
         """A product begins; see `Watch.tensor_product_issued`."""
-        self._access("product", self._begin_product, place, position, mask, kind, proxy, whole=True, lane=lane)
+        begin = partial(self._begin_product, lane=lane)
+        self._access("product", begin, place, position, mask, kind, proxy, whole=True, lane=lane, core=self.cores)
 
     def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
         """The product has read or written what it does."""
-        self._access("landed", self._land, place, position, mask, whole=True, lane=lane)
+        self._access("landed", self._land, place, position, mask, whole=True, lane=lane, core=self.cores)
 
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
@@ -203,7 +204,8 @@ class Glance(HappensBefore):
         self._check("write", access, self.now(cells))
         access.shadow.writes.record_by(cells, cells.warp, cells.thread, PENDING)
 
-    def _begin_product(self, access: UnitAccess, kind: str, proxy: str) -> None:
+    def _begin_product(self, access: UnitAccess, kind: str, proxy: str, *, lane: Mask) -> None:
+        self.product_begins(lane)
         cells, writes = access.cells, access.shadow.writes
         own = writes.is_pending(cells) if kind == "write" else np.False_
         for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
@@ -313,13 +315,14 @@ class Glance(HappensBefore):
         *about: object,
         whole: bool = False,
         lane: Mask | None = None,
+        core: int = 0,
     ) -> None:
-        """Carry out an access to shared memory, unless it recurs. whole, lane: see `Units.accessed`."""
+        """Carry out an access to shared memory, unless it recurs. whole, lane, core: see `Units.accessed`."""
         sign = what, place, _identity(position), id(mask), id(lane), about
         if self._recurrence.is_known(sign):
             return
         self.note(place)
-        access = self._units.accessed(place, position, mask, whole, lane)
+        access = self._units.accessed(place, position, mask, whole, lane, core)
         # Recurrence keeps thousands of these: a partial is fewer objects for the garbage collector than a closure.
         carry_out = partial(self._carry_out, act, (what, place.root, about), access)
         self._recurrence((what, access, about), carry_out, sign, (position, mask, lane))

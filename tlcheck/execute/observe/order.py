@@ -7,6 +7,7 @@ Watched are shared memory and the tensors that the kernel writes. `Glance` suspe
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,10 @@ from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, made
 from tlcheck.program.unused import unused
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import signature_of
+from tlcheck.snapshot.ir import Function
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -40,7 +45,8 @@ class HappensBefore(VectorClock):
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
         clusters = made(machine.worlds, cluster_of(machine.function)) if acts_across(machine.function) else None
-        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters)
+        products = _has_products(machine.function)
+        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters, products)
         self.machine = machine
         self.tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self.buffers: dict[str, str] = {}
@@ -92,3 +98,11 @@ class HappensBefore(VectorClock):
         if not isinstance(value, np.ndarray) or not active.any():
             return None
         return AccessedElements(place, position, active).disagreement(len(self.watched), value)
+
+
+@lru_cache(maxsize=64)
+def _has_products(function: Function) -> bool:
+    """Whether tensor cores have work under way that a tcgen05.commit completes."""
+    calls = (e for stmt in statements(function.body) for e in postorder(expressions(stmt)) if e.op == "call")
+    found = map(signature_of, calls)
+    return any(each is not None and each.asynchronous is Completion.TENSOR_COMMIT for each in found)

@@ -61,12 +61,12 @@ class LastAccesses:
         times = self.time[:, cells.cell]
         if not times.any():
             return None
-        wrong = np.asarray(times > clock.known_of_warps(cells))
-        own = cells.warp, np.arange(len(now))
-        beside = same_epoch(times[own], now)
-        beside &= self.thread[cells.warp, cells.cell] != cells.thread
-        if beside.any():
-            wrong[own] |= beside
+        wrong, each = np.asarray(times > clock.known_of_warps(cells)), np.arange(len(now))
+        for warps, current in clock.current(cells, now):
+            beside = same_epoch(times[warps, each], current)
+            beside &= self.thread[warps, cells.cell] != cells.thread
+            if beside.any():
+                wrong[warps, each] |= beside
         if self.world is not None:
             wrong |= (times > 0) & (self.world[:, cells.cell] != cells.cluster)
         return wrong if wrong.any() else None
@@ -108,10 +108,11 @@ class LastWrites(LastAccesses):
         """Return where the last write is not over for a new access, (1, cells); None for nowhere. now: the time."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
         wrong = np.asarray(time > clock.known(cells, agent))
-        beside = agent == cells.warp
-        if beside.any():
-            beside &= same_epoch(time, now) & (self.thread[0].take(cells.cell) != cells.thread)
-            wrong |= beside
+        for warps, current in clock.current(cells, now):
+            beside = agent == warps
+            if beside.any():
+                beside &= same_epoch(time, current) & (self.thread[0].take(cells.cell) != cells.thread)
+                wrong |= beside
         if self.world is not None:
             wrong |= (time > 0) & self.is_elsewhere(0, cells)
         return wrong[None] if wrong.any() else None

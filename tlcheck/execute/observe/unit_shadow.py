@@ -117,11 +117,11 @@ class Units:
         self._kept.clear()
 
     def accessed(
-        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None, core: int = 0
     ) -> UnitAccess:
         """The units of an access by active lanes, or by the thread of `lane` (worlds, threads).
 
-        whole: it is of 16 bytes, or parts of these do not matter.
+        whole: it is of 16 bytes, or parts of these do not matter. core: by how much the warp of a product is further.
         """
         mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
         everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
@@ -129,12 +129,12 @@ class Units:
         where = id(position) if isinstance(position, np.ndarray) else repr(position)
         key: tuple[object, ...] = (place.root, where, id(held), whole)
         if lane is not None:
-            key = place.root, where, mask.tobytes(), lane.tobytes()
+            key = place.root, where, mask.tobytes(), lane.tobytes(), core
         known = self._kept.get(key)
         if known is not None and known[2].version == known[2].shadow.version:
             return known[2]
         self._dividing()
-        access = self._found(place, position, mask, whole, lane)
+        access = self._found(place, position, mask, whole, lane, core)
         self._size += 64 + len(access.cells.cell)
         if self._size > _MOST_KEPT:
             self._kept.clear()
@@ -142,7 +142,9 @@ class Units:
         self._kept[key] = (position, held, access)
         return access
 
-    def _found(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> UnitAccess:
+    def _found(
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None, core: int
+    ) -> UnitAccess:
         memory = place.memory
         assert isinstance(memory, Cells)
         shadow = self._shadow(place.root, memory)
@@ -168,7 +170,7 @@ class Units:
         thread = lanes if lane is None else lane.argmax(axis=-1)[world]
         spread = (unit * shadow.worlds + world, thread, world)
         where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in spread)
-        warp = thread // self._width
+        warp = thread // self._width + core
         if place.arranged:  # lanes read what others point to: no thread in particular
             _, once = np.unique(where * self._warps + warp, return_index=True)
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)

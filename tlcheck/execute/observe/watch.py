@@ -214,9 +214,11 @@ class Watch(HappensBefore):
         what = kind, proxy, id(origin.stmt), None if self.releases is None else self.releases.tick
         if self._repeats.has(place.root, what, position, mask, lane):
             return
-        access = self._access(place, position, mask, _Event(kind, proxy, origin), lane.argmax(axis=-1)[:, None])
+        event, thread = _Event(kind, proxy, origin), lane.argmax(axis=-1)[:, None]
+        access = self._access(place, position, mask, event, thread, self.cores)
         if access is None:
             return
+        self.product_begins(lane)
         cells, shadow = access.cells, access.shadow
         self._repeats.record(place.root, what, position, mask, lane, cells.cell)
         self._check(access, after_write=shadow.writes.is_pending(cells) if kind == "write" else None)
@@ -231,7 +233,8 @@ class Watch(HappensBefore):
         """The product has read or written what it does."""
         if self._repeats.has(place.root, ("landed",), position, mask, lane):
             return
-        access = self._access(place, position, mask, _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None])
+        event, thread = _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None]
+        access = self._access(place, position, mask, event, thread, self.cores)
         if access is not None:
             self._repeats.record(place.root, ("landed",), position, mask, lane, access.cells.cell)
             access.shadow.land(access.cells, self.now(access.cells))
@@ -260,8 +263,13 @@ class Watch(HappensBefore):
 
     # ---- inside
 
-    def _access(self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None) -> _Checked | None:
-        """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none."""
+    def _access(
+        self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None, core: int = 0
+    ) -> _Checked | None:
+        """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none.
+
+        core: by how much the warp of a product is further.
+        """
         active = self.active(mask)
         if not active.any():
             return None
@@ -282,6 +290,7 @@ class Watch(HappensBefore):
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
         cells = self.cells(elements, by)
+        cells = replace(cells, warp=cells.warp + core) if core else cells
         self._repeats.touched(place.root, cells.cell)
         return _Checked(place, elements, shadow, cells, self._number(event))
 
@@ -377,7 +386,9 @@ class Watch(HappensBefore):
         cells, is_write = access.cells, last is access.shadow.writes
         cell, world = int(cells.cell[at]), int(cells.world[at])
         assert last.event is not None
-        if not missing and last.time[row, cell] == PENDING:
+        agent = int(last.agent[0, cell]) if isinstance(last, LastWrites) else row
+        of_core = 0 < self.cores <= agent % self.warps and agent < self.rows
+        if not missing and (of_core or last.time[row, cell] == PENDING):
             begun = self._events[int(last.event[row, cell])]
             is_product = begun.kind == "read" or begun.proxy == "tensor"
             missing = _PRODUCT if is_product else _WRITES if isinstance(access.place.memory, Pages) else _COPY
