@@ -47,6 +47,7 @@ from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
 from tlcheck.worker.protocol import Failure
 
+_EQUAL = "inexact-inputs", "unshown"  # kinds of findings where no element differs from the reference
 Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
 
 
@@ -315,7 +316,7 @@ class _OneCase:
         )
         done = self._process.run(task)
         trials = done.content.get("trials", ())
-        findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
+        findings = tuple(found for found in results.findings_of(trials) if found.kind not in _EQUAL)
         if findings:
             return replace(blame, source="differs", findings=findings)
         if done.failure is not None and done.failure.kind == "usage":

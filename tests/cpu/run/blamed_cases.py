@@ -86,6 +86,10 @@ def halves(args, generator, device):
     return torch.randn(64, 512, generator=generator, device=device).half(), torch.zeros(64, device=device).half()
 
 
+def nothing(args, generator, device):
+    return torch.zeros(256), torch.zeros(256)
+
+
 def too_few(args, generator, device):
     return (torch.zeros(256),)
 
@@ -118,6 +122,7 @@ SM80 = ("sm_80",)
 right = Case(scaled, {}, SM80, inputs, doubled)
 author = Case(scaled, {"factor": 3}, SM80, inputs, doubled)
 alone = Case(scaled, {}, SM80, inputs)
+zeros = Case(scaled, {}, SM80, nothing, doubled, updates=("C",))
 count = Case(scaled, {}, SM80, too_few, doubled)
 shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)

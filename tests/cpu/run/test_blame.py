@@ -43,6 +43,10 @@ class TestBlame:
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
         assert found["blocks"] == {"executed": 2, "of": 2}
 
+    def test_zeros_that_should_be_zeros_are_nobodys_fault(self, tmp_path: Path) -> None:
+        code, found = run(tmp_path, "zeros")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
+
     def test_an_output_that_is_added_to_begins_as_the_case_says(self, tmp_path: Path) -> None:
         code, found = run(tmp_path, "tile_x4", file=ATOMICS)
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")

@@ -3,7 +3,8 @@
 A finding is plain data: `kind`, `buffer`, `message`, `count`, `total` and the first `elements`. Kinds:
 
 - `unwritten`: an element that the kernel has to write still is poison, of whichever pattern
-- `nan`, `zeros`: a NaN among the results; all results zero
+- `nan`, `zeros`: a NaN among the results; all results zero, and wrong
+- `unshown`: all results zero, and right, where they may have been zero before
 - `wrong`: beyond the tolerance, or with exact inputs not equal
 - `stray-write`: memory outside of a tensor changed
 - `changed-input`: a tensor that is only read changed
@@ -153,7 +154,7 @@ class Trial:
             self._found("zeros", name, f"all {total} elements are zero, {wrong} are wrong", wrong, total, elements)
         elif zero and name not in self.task.poisoned and not self.draw.recorded:
             self._found(
-                "zeros", name, "all elements are zero, as they may have been before: nothing is shown", total, total
+                "unshown", name, "all elements are zero, as they may have been before: nothing is shown", total, total
             )
         elif wrong:
             elements = comparison.elements(compared.wrong, out, ref)
