@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from tlcheck.errors import UsageError
 from tlcheck.gate.outcome import UNSEEN, LoweredPair, LoweredSide
-from tlcheck.lower.scripts import End
+from tlcheck.lower.scripts import End, left_out_tests
 from tlcheck.verdicts.results import Result
 
 Key = tuple[str, str, str]  # file, name, target; without a target it is about a whole file
@@ -181,7 +181,11 @@ def _form(kernel: LoweredSide) -> tuple[object, ...]:
 
 
 def remarks(ends: Iterable[End]) -> Iterator[str]:
-    """Yield where scripts ended before their end: once if both toolchains have the same, else with which one."""
+    """Yield that most tests did not run, then where scripts ended before their end: once if both toolchains have the
+    same, else with which one.
+    """
+    ends = list(ends)
+    yield from left_out_tests(ends)
     found: dict[tuple[str, str], list[End]] = {}
     for end in ends:
         found.setdefault((end.run.file, end.run.target), []).append(end)

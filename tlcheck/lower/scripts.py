@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from tlcheck.worker.protocol import Answer, Failure
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
 _CASES = ("tlcheck", "Case")
+_LEFT_OUT = ("skipped", "failed")  # among the counts of tests
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 
@@ -73,6 +75,7 @@ class Captured:
     """A record of what a script came to. ended: why it did not come to its end. names: kernels that it defines.
 
     refused: those that TileLang refuses, as the script expects. needing: what those of `names` lack to be lowered.
+    tests: of a test file, see `TestRun.counts`.
     """
 
     kernels: tuple[CapturedKernel, ...] = ()
@@ -80,18 +83,34 @@ class Captured:
     names: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     needing: str = ""
+    tests: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class End:
     """The point that a script came to. run: of the script itself. kernels: captured until then. ended: what ended it
-    before its end. remarks: see `Script`.
+    before its end. remarks: see `Script`. tests: see `Captured`.
     """
 
     run: Run
     kernels: int
     ended: Failure | None
     remarks: tuple[str, ...]
+    tests: Mapping[str, int] = field(default_factory=dict)
+
+
+def left_out_tests(ends: Iterable[End]) -> Iterator[str]:
+    """Say if most tests did not run to their end: of the toolchain and arch with which the fewest did, or the last."""
+    counted: dict[tuple[str, str], Counter[str]] = {}
+    for end in ends:
+        counted.setdefault((end.run.tilelang, end.run.target), Counter()).update(end.tests)
+    left_out = {of: sum(counts[why] for why in _LEFT_OUT) for of, counts in counted.items()}
+    for of in sorted(counted, key=lambda of: left_out[of])[-1:]:
+        counts = counted[of]
+        if 2 * left_out[of] > counts["all"] > 0:
+            what = f"most tests did not run to their end with TileLang {of[0]} ({of[1]}): of {counts['all']}"
+            reasons = ", ".join(f"{counts[why]} {why}" for why in _LEFT_OUT if counts[why])
+            yield f"{what}, {reasons}; kernels that these compile may be missing"
 
 
 @dataclass(frozen=True)
@@ -119,7 +138,7 @@ class Script:
 
     def end(self, captured: Captured) -> End:
         """Return how far it came."""
-        return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)))
+        return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)), captured.tests)
 
     def remarks(self, captured: Captured) -> list[str]:
         """Return where and why it ended before its end, if nothing else says that, and what it wants to be refused."""
@@ -259,7 +278,8 @@ def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
     kernels = tuple(_kernels(result.get("kernels", ()), result.get("calls", {}), job, folder))
     ended = result.get("ended")
     failure = Failure(**ended) if ended else answer.failure
-    return Captured(kernels, failure, tuple(result.get("names", ())), tuple(result.get("refused", ())))
+    names, refused = (tuple(result.get(key, ())) for key in ("names", "refused"))
+    return Captured(kernels, failure, names, refused, tests=result.get("tests", {}))
 
 
 def handed_over(job: CaptureJob, folder: Path) -> Iterator[Lowered]:

@@ -29,6 +29,7 @@ from tlcheck.lower.scripts import (
     handed_over,
     is_helper,
     is_script,
+    left_out_tests,
     require_no_script,
     with_scripts,
 )
@@ -123,7 +124,8 @@ class Session:
     @property
     def remarks(self) -> list[str]:
         """Return what there is to say of scripts, and of files without a case for these targets."""
-        return [*self.elsewhere, *(remark for end in self.ends for remark in end.remarks)]
+        told = (remark for end in self.ends for remark in end.remarks)
+        return [*left_out_tests(self.ends), *self.elsewhere, *told]
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """One `Lowered` for each run, in order of completion; saved snapshots are left out.

@@ -332,6 +332,18 @@ def test_progress_names_the_test_that_runs(capsys: pytest.CaptureFixture[str], m
     assert "running test_slow.py sm_90: test 2 of 2 (test_second), 1 kernel so far\n" in said
 
 
+def test_where_most_tests_are_skipped_that_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    skipped = "\n".join(f"@pytest.mark.skip('no GPU')\ndef test_{n}(): add(128)" for n in range(2))
+    fails = "def test_fails(): raise ValueError"
+    script("test_some.py", "import pytest", LAZY, "def test_kernel(): add(64)", skipped, fails)
+    code, report = check(capsys, "test_some.py", "--arch", "sm_90")
+    assert (code, cases(report)) == (0, {"test_some.py::add[n=64]": ""})
+    assert report["notes"][0] == (
+        "most tests did not run to their end with TileLang 0.1.15 (sm_90): of 4, 2 skipped, 1 failed; "
+        "kernels that these compile may be missing"
+    )
+
+
 @pytest.mark.slow
 def test_kernels_are_judged_while_later_tests_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

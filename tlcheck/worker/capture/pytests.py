@@ -12,6 +12,7 @@ from typing import Any
 
 from tlcheck.worker.capture.patience import Patience
 from tlcheck.worker.capture.refusals import Refusals
+from tlcheck.worker.capture.unseen import UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.jobs import CaptureJob
 
@@ -27,12 +28,23 @@ class PytestError(Exception):
 class TestRun:
     """A record of what became of a file's tests. failed: each with its error. skipped: the reasons.
 
-    left: says how many were not run for want of time.
+    left: says how many were not run for want of time. all: how many there are.
     """
 
     failed: list[tuple[str, BaseException]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     left: str = ""
+    all: int = 0
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many tests there are, were skipped, and failed.
+
+        One that lacks values or time without a GPU counts as one that ran: its kernels were captured before.
+        """
+        own = {
+            name for name, error in self.failed if isinstance(error, ImportError) or not isinstance(error, UnseenError)
+        }
+        return {"all": self.all, "skipped": len(self.skipped), "failed": len(own)}
 
 
 def is_test(file: Path) -> bool:
@@ -108,7 +120,7 @@ class _Watch:
         self._all = self._left = 0
 
     def pytest_collection_finish(self, session: Any) -> None:
-        self._all = self._left = len(session.items)
+        self._all = self._left = self.run.all = len(session.items)
         self._session = session
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:

@@ -34,7 +34,7 @@ def capture(
 ) -> dict[str, Any]:
     """Run the script to its end, or as far as it comes. `report` is told of each kernel.
 
-    `ended` in the result says why a script did not come to its end; None if it did.
+    `ended` in the result says why a script did not come to its end; None if it did. `tests`: see `TestRun.counts`.
     """
     file = Path(job.file).resolve()
     lines = StatementLines()
@@ -53,11 +53,13 @@ def capture(
     enter("run")
     module = types.ModuleType("__main__")
     ended = None
+    counts: Mapping[str, int] = {}
     try:
         with mode:
             if is_test(file):
                 end_test = parts.end_test if parts is not None else lambda: None
-                ended = _tests_ended(pytests.run(file, job, refusals, patience, report, end_test), file, recording)
+                tests = pytests.run(file, job, refusals, patience, report, end_test)
+                counts, ended = tests.counts(), _tests_ended(tests, file, recording)
             else:
                 _run_script(file, module, job)
     except RequestError:
@@ -71,6 +73,7 @@ def capture(
         "ended": asdict(ended) if ended else None,
         "names": kernel_file.builder_names(module),
         "refused": list(refusals.seen),
+        "tests": counts,
         "calls": {} if calls is None else calls.write(Path(job.output)),
     }
 

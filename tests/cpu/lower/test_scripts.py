@@ -1,0 +1,31 @@
+"""What is said of scripts and test files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.checking import make_run
+from tlcheck.lower.scripts import End, left_out_tests
+
+
+def end(release: str = "0.1.15", **tests: int) -> End:
+    return End(make_run(release), 1, None, (), tests)
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ([end()], ""),
+        ([end(all=10)], ""),
+        ([end(all=10, skipped=3, failed=2)], ""),
+        ([end(all=10, skipped=3, failed=3)], "of 10, 3 skipped, 3 failed;"),
+        ([end(all=10, skipped=9), end(all=90)], ""),
+        ([end(all=90, skipped=80), end(all=1, failed=1)], "of 91, 80 skipped, 1 failed;"),
+        ([end("0.1.14", all=10, failed=8), end(all=10, failed=8)], "with TileLang 0.1.15 (sm_90): of 10, 8 failed;"),
+        ([end("0.1.14", all=10), end(all=10, failed=8)], "with TileLang 0.1.15 (sm_90): of 10, 8 failed;"),
+    ],
+)
+def test_most_tests_have_to_be_left_out(ends: list[End], words: str) -> None:
+    said = list(left_out_tests(ends))
+    assert len(said) == bool(words)
+    assert words in "".join(said)
