@@ -48,12 +48,13 @@ from tlcheck.program.observed import counters, may_order
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.program.restrict import read_early
 from tlcheck.program.roles import roles
+from tlcheck.program.scatters import scatters
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
 
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
-_MOST_IN_ORDER = 64  # blocks that all run where atomics may order or count them
+_MOST_MEETING = 64  # blocks that all run where atomics may order or count them, or two be sent to one element
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
@@ -194,9 +195,10 @@ class BothLevels:
 
     def _chosen(self) -> Sequence[blocks.Block]:
         asked = ALL if self.meet else self.request.blocks
-        counted = may_order(self.source) or counters(self.source)
-        if isinstance(asked, int) and counted and prod(self.extents) <= _MOST_IN_ORDER:
-            asked = max(asked, prod(self.extents))  # the last block to come is one of all
+        meet = may_order(self.source) or bool(counters(self.source))  # the last block to come is one of all
+        meet |= self.request.is_own and scatters(self.source)
+        if isinstance(asked, int) and meet and prod(self.extents) <= _MOST_MEETING:
+            asked = max(asked, prod(self.extents))
         if not isinstance(asked, int):
             # a block that only an earlier kernel has is executed there in any case
             earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]

@@ -286,3 +286,17 @@ def test_no_barrier_of_tilelang_fits_between_the_arms_of_a_branch(arms: bool) ->
     execution = execute(kernel.snapshot(body, body))
     assert [contest.who for _, contest in execution.contested] == ["branches that run side by side"] * arms
     assert len(execution.races) == (not arms)
+
+
+@pytest.mark.parametrize(("second", "races"), [(23, True), (40, False)])
+def test_blocks_that_the_cases_inputs_send_to_one_element_race(second: int, races: bool) -> None:
+    """Blocks 17 and 23 of 40, neither of which runs where few do. The author counts without atomics."""
+    kernel = Kernel(threads=1, blocks=40)
+    index, counts = kernel.tensor("I", "int32", (40,)), kernel.tensor("N", "int32", (41,))
+    place = load(index, kernel.bx)
+    body = store(counts, place, add(load(counts, place), 1))
+    sent = np.where(np.arange(40) == 17, second, np.arange(40))
+    given = {0: {"I": sent, "N": np.zeros(41, np.int64)}}
+    found = execute(kernel.snapshot((body,), (body,)), Request(seeds=(0,), given=given))
+    assert len(found.blocks) == 40
+    assert ("blocks race" in found.ordered.get("N", "")) == races
