@@ -56,6 +56,8 @@ def _constant(e: Expr, program: KernelProgram) -> Code:
         value = bool(value)
     if e.op == "float" and (own := formatted(kind_of(e.dtype), program)) != kind_of(e.dtype):
         value = reinterpreted(rounded(float(value), own), own, kind_of(e.dtype), program.options.exact)
+    elif e.op == "float" and not program.options.exact:
+        value = rounded(float(value), kind_of(e.dtype))
     if program.options.field is not None and e.op != "str" and kind_of(e.dtype).is_float:
         own = kind_of(e.dtype)
         value = field.constant(float(np.asarray(rounded(float(value), own))) if is_narrow(own) else float(value))
