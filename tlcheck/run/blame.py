@@ -28,6 +28,7 @@ from tlcheck.execute.reasons import Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.worlds import given
+from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
@@ -47,6 +48,7 @@ from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
 from tlcheck.worker.protocol import Failure
 
+_SMALL = 64  # blocks of a grid of which all are compared with the reference
 _EQUAL = "inexact-inputs", "unshown"  # kinds of findings where no element differs from the reference
 Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
 
@@ -255,8 +257,10 @@ class _OneCase:
         if self._alone and (reason := self._incomparable(sizes)):
             return _Executed(Execution(()), Execution(()), stopped=reason)
         poisoned = given.poisoned(self._function, said["updates"])
-        asked = self._asked
-        done = self._executed(Request(asked.blocks, (0,), asked.budget, given={0: arrays}, poisoned=poisoned))
+        request = Request(self._blocks(sizes), (0,), self._asked.budget, given={0: arrays}, poisoned=poisoned)
+        done = self._executed(request)
+        if done.stopped and request.blocks != self._asked.blocks:
+            done = self._executed(replace(request, blocks=self._asked.blocks))
         open_, whole = source_roles(self._snapshot).updated, len(done.source.blocks) == done.source.of
         for place, (_, buffer) in enumerate(self._parameters):
             left = done.source.left.get(str(buffer.data.value)) if buffer is not None else None
@@ -266,12 +270,17 @@ class _OneCase:
                 np.save(folder / f"{place}.values.npy", left.values[compared])
         return done
 
+    def _blocks(self, sizes: Mapping[str, int]) -> int | tuple[Block, ...]:
+        """The blocks that are asked for; all of a small grid, of which nobody chose some."""
+        asked = self._asked.blocks
+        return ALL if isinstance(asked, int) and prod(grid(self._function, sizes)) <= _SMALL else asked
+
     def _incomparable(self, sizes: Mapping[str, int]) -> str:
         """Return why no output can be compared in the blocks that are asked for: each is a sum over blocks, or may be.
 
         Raises NotModelled for a grid whose sizes are not known.
         """
-        asked, found = self._asked.blocks, source_roles(self._snapshot)
+        asked, found = self._blocks(sizes), source_roles(self._snapshot)
         of, some = prod(grid(self._function, sizes)), asked if isinstance(asked, int) else len(asked)
         if some >= of or found.unread or not found.updated:
             return ""
