@@ -62,7 +62,7 @@ def spinning(function: Function) -> frozenset[Stmt]:
 def _spins(loop: While) -> bool:
     """Whether a loop's condition hangs on atomics alone that leave what they find, or leave the same each time."""
     body = list(statements(loop.body))
-    roots = followed([loop.condition], body)
+    roots = _followed([loop.condition], body)
     stores = (s for s in body if isinstance(s, Store) and not s.buffer.scope.startswith("local"))
     calls = [e for s in (loop, *body) for e in postorder(expressions(s)) if e.op == "call"]
     made = [e for e in calls if name_of_call(e) in ATOMICS]
@@ -82,11 +82,11 @@ def _is_idempotent(atomic: Expr) -> bool:
 def _used(function: Function, indices: bool = True) -> frozenset[Expr]:
     """The atomics whose value does. indices: also those that only decide which element is accessed."""
     every = list(statements(function.body))
-    roots = followed([e for stmt in every for e in (_decisive(stmt) if indices else _conditions(stmt))], every)
+    roots = _followed([e for stmt in every for e in (_decisive(stmt) if indices else _conditions(stmt))], every)
     return frozenset(e for e in postorder(roots) if e.op == "call" and name_of_call(e) in ATOMICS)
 
 
-def followed(roots: Iterable[Expr], every: Sequence[Stmt]) -> list[Expr]:
+def _followed(roots: Iterable[Expr], every: Sequence[Stmt]) -> list[Expr]:
     """Return expressions with all that statements give to the variables and buffers in them."""
     found, known = list(roots), set[int]()
     while len(known) < len(known := known | set(named(found))):

@@ -215,9 +215,10 @@ def _executed(
     from tlcheck.execute.compare.diagnosis import diagnose
     from tlcheck.execute.compare.executions import executed
     from tlcheck.scope.blocks import representatives
+    from tlcheck.scope.overlaps import shared
     from tlcheck.verdicts.execution_claims import claims_of
 
-    done, request = executed(snapshot, replace(request, representatives=representatives))
+    done, request = executed(snapshot, replace(request, representatives=representatives, overlap=shared))
     cost = None if done.counts is None else cost_by(done.counts, snapshot)
     done = replace(done, counts=None)
     return claims_of(snapshot, diagnose(snapshot, request, done, explained=explained), request), done.digest, cost

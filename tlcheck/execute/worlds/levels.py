@@ -48,7 +48,6 @@ from tlcheck.program.observed import counters, may_order
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.program.restrict import read_early
 from tlcheck.program.roles import roles
-from tlcheck.program.scatters import scatters
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
 
@@ -196,8 +195,7 @@ class BothLevels:
     def _chosen(self) -> Sequence[blocks.Block]:
         asked = ALL if self.meet else self.request.blocks
         meet = may_order(self.source) or bool(counters(self.source))  # the last block to come is one of all
-        meet |= self.request.is_own and scatters(self.source)
-        if isinstance(asked, int) and meet and prod(self.extents) <= _MOST_MEETING:
+        if isinstance(asked, int) and 0 < prod(self.extents) <= _MOST_MEETING and (meet or self._may_overlap()):
             asked = max(asked, prod(self.extents))
         if not isinstance(asked, int):
             # a block that only an earlier kernel has is executed there in any case
@@ -215,6 +213,15 @@ class BothLevels:
                 raise Stopped("more blocks than can run at once", reasons.GRID)
             return list(self.every_block())
         return completed(blocks.chosen((self.source, self.lowered), self.sizes, asked), self.cluster)
+
+    def _may_overlap(self) -> bool:
+        """Whether two blocks may write one element, on inputs of the author's: on drawn ones it is nobody's fault."""
+        find = self.request.overlap
+        if find is None or not self.request.is_own or len(kernels(self.source)) > 1 or len(kernels(self.lowered)) > 1:
+            return False
+        with suppress(NotModelled, RecursionError):  # nested too deeply
+            return find(self.source, self.lowered, self.sizes, self.extents) is not None
+        return False
 
     def _cluster(self) -> blocks.Block:
         """The blocks of a cluster along each axis, where they act on one another; 1, 1, 1 where they do not."""

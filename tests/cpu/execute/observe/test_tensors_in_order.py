@@ -23,6 +23,7 @@ from tests.cpu.execute.ops.tile.building import (
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.scope.overlaps import shared
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
 from tlcheck.verdicts.execution_claims import own_races
 
@@ -297,6 +298,6 @@ def test_blocks_that_the_cases_inputs_send_to_one_element_race(second: int, race
     body = store(counts, place, add(load(counts, place), 1))
     sent = np.where(np.arange(40) == 17, second, np.arange(40))
     given = {0: {"I": sent, "N": np.zeros(41, np.int64)}}
-    found = execute(kernel.snapshot((body,), (body,)), Request(seeds=(0,), given=given))
+    found = execute(kernel.snapshot((body,), (body,)), Request(seeds=(0,), given=given, overlap=shared))
     assert len(found.blocks) == 40
     assert ("blocks race" in found.ordered.get("N", "")) == races
