@@ -17,6 +17,7 @@ from tlcheck.verdicts.excerpts import line_of
 from tlcheck.verdicts.words import plural
 
 MERGE = "tl.MergeSharedMemoryAllocations"
+_UNKNOWN = 1 << 62  # elements of an axis of which the lowered kernel does not say how many there are
 AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"  # a pass config of that pass
 
 
@@ -46,7 +47,15 @@ def access_in_words(snapshot: Snapshot, illegal: Illegal, line: int) -> FindingO
     line = (source.line if source is not None else 0) or line
     tir = line_of(snapshot, LOWERED, illegal.stmt)
     buffers = (illegal.buffer,) if illegal.buffer and illegal.buffer != "?" else ()
-    return FindingOrigin("illegal", line, 0, buffers, f"{illegal}{places.at(line, tir, illegal.lane)}")
+    return FindingOrigin("illegal", line, 0, buffers, _in_words(illegal, places.at(line, tir, illegal.lane)))
+
+
+def _in_words(illegal: Illegal, place: str) -> str:
+    """`x[-4] is accessed at line 7; x has the shape [12]`; what the machine says where no index is known."""
+    if not illegal.index or max(illegal.extent, default=0) >= _UNKNOWN:
+        return f"{illegal}{place}"
+    index, extent = (", ".join(map(str, numbers)) for numbers in (illegal.index, illegal.extent))
+    return f"{illegal.buffer}[{index}] is accessed{place}; {illegal.buffer} has the shape [{extent}]"
 
 
 def buffer_named(snapshot: Snapshot, access: Access, buffer: str) -> str:

@@ -201,3 +201,11 @@ def test_an_access_of_another_buffer_in_the_same_memory_has_that_buffers_line(mo
         "a barrier is missing between the read of x at line 11 (thread 0) and the write of d"
     )
     assert origins.buffer_named(snapshot, cast(Any, read), "d") == "x"
+
+
+def test_an_access_out_of_bounds_names_the_element_and_the_shape() -> None:
+    snapshot = codec.loads(Path("tests/fixtures/wrong/store-0.1.7.post3.snapshot.json").read_text())
+    (claim,) = [c for c in verdicts_of(snapshot, Request()).claims if c.kind == "legality" and c.finding]
+    assert claim.finding is not None
+    assert claim.finding.origin is not None
+    assert claim.finding.origin.words == "s[256] is accessed (thread 4, TIR line 11); s has the shape [256]"

@@ -127,22 +127,24 @@ class Faults:
             BOUNDS, illegal.buffer, illegal.line, what, illegal.index, act, None, "" if fixed else _ON_DRAWN, reasons
         )
 
-    def of_stray(self, illegal: Illegal, exits: Sequence[TensorExit]) -> Fault | None:
+    def of_stray(self, illegal: Illegal, exits: Sequence[TensorExit], *, guarded: bool) -> Fault | None:
         """The exit of the source where the lowered kernel leaves a tensor, if inputs lead it there; else None.
 
-        TileLang guards what stands in the source, and not every access that it makes of it. exits: of the source, on
-        drawn inputs.
+        TileLang guards what stands in the source, and not every access that it makes of it. guarded: unless the
+        author has turned that off, and answers for every exit. exits: of the source.
         """
         for left in exits:
             elsewhere = illegal.line not in (0, left.stmt.line)  # 0: it is not known
             if "out of bounds" not in illegal.what or left.buffer != illegal.buffer or elsewhere:
                 continue
-            if self._is_led(left):
+            led = self._is_led(left)
+            if led or not guarded:
                 element = f"{left.buffer}[{', '.join(map(str, left.index))}]"
                 shape = ", ".join(map(str, left.extent))
                 what = f"the index of {element} is out of bounds: {left.buffer} has the shape [{shape}]"
                 act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
-                return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, _ON_DRAWN)
+                open_ = _ON_DRAWN if led and not self._given else ""
+                return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
 
     def of_unaligned(self, illegal: Illegal) -> Fault | None:

@@ -54,6 +54,7 @@ UNSET_MEMORY = "depends on memory that nothing wrote"
 _ALL_NAN = Reason(reasons.ALL_NAN, "as written, all of it is NaN")
 _OVERFLOW = Reason(reasons.OVERFLOW, "as written, numbers become larger than float64 holds")
 _TIE = Reason(reasons.TIE, "tie: rounding decides what is chosen")
+_UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
 _IN_ORDER = Reason(reasons.ATOMICS_RETURN, "it depends on the order of atomics")
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 
@@ -235,16 +236,16 @@ class _Judge:
         return replace(report, faults=() if found is None else (found,), digest=self._digest(source, draw))
 
     def _stray(self, illegal: Illegal, draw: inputs.Draw) -> Fault | None:
-        """Return how drawn inputs lead the source out of the tensor that the lowered kernel leaves; None where they do
-        not.
+        """Return how drawn inputs lead the source out of the tensor that the lowered kernel leaves, or how it leaves it
+        where the author wants no guards; None where neither does.
         """
-        levels = self._levels
-        if levels.request.is_own or not levels.source_run[0].strayed:
+        levels, guarded = self._levels, not self._levels.snapshot.is_on(_UNGUARDED)
+        if (levels.request.is_own and guarded) or not levels.source_run[0].strayed:
             return None
         leaving = TensorExitsOfRun()
         with suppress(Stopped):
             levels.plainly().source_invocation(draw).run(leaving)
-        return self._source.of_stray(illegal, leaving.found)
+        return self._source.of_stray(illegal, leaving.found, guarded=guarded)
 
     @cached_property
     def _source(self) -> Faults:
