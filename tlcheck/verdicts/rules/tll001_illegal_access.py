@@ -34,7 +34,7 @@ tests/wrong_code/kernels.py:68: TLL001 illegal-access: access of s out of bounds
    0.1.7.post3, sm_80]
      68 | @tilelang.jit   the kernel begins here; the line is not known
         |   block (0, 0, 0), thread 4, TIR line 11
-   access of s out of bounds (thread 4, TIR line 11)
+   s[256] is accessed (thread 4, TIR line 11); s has the shape [256]
    kernel: tests/wrong_code/kernels.py::store
    blame: TileLang 0.1.7.post3 (tl.LowerTileOp)
    help: `tlcheck explain TLL001`
