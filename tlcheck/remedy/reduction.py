@@ -233,11 +233,12 @@ def _unset(text: str) -> set[str]:
 
 
 def _left(text: str) -> set[str]:
-    """The buffers that indices leave, for the builder's defaults."""
+    """The buffers that indices leave, for the builder's defaults. Others may have arguments without."""
     tree = ast.parse(text)
     inline(tree)
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef) and any(isinstance(s, ast.FunctionDef) for s in function.body):
+    for function in [stmt for stmt in tree.body if isinstance(stmt, ast.FunctionDef)]:
+        is_builder = any(isinstance(stmt, ast.FunctionDef) for stmt in function.body)
+        if is_builder and len(function.args.args) == len(function.args.defaults):
             without_parameters(tree, function)
     return leaving(tree)
 

@@ -18,6 +18,7 @@ from tlcheck.cli.main import main
 from tlcheck.gate.verdict_outcomes import wrong_claim
 from tlcheck.lower.runs import Lowered
 from tlcheck.remedy import python_edits as edits
+from tlcheck.remedy import reduction
 from tlcheck.remedy.kernel_source import source_of
 from tlcheck.remedy.python_buffers import dangling, read_first, without_dangling
 from tlcheck.remedy.python_folding import without_parameters
@@ -216,6 +217,12 @@ def test_parameters_are_folded_into_the_kernel() -> None:
     assert "T.Kernel(2, 1, threads=128)" in text
     for gone in ("assert", "scale", "block"):
         assert gone not in text
+
+
+def test_another_builder_of_the_file_may_take_arguments_without_defaults() -> None:
+    text = bound(BUILDER, "product", {})
+    further = "def further(m, n=64):\n    def main(A):\n        pass\n    return main\n"
+    assert reduction._left(f"{further}\n{text}") == reduction._left(text)
 
 
 @pytest.mark.parametrize(
