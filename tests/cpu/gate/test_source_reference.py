@@ -24,7 +24,7 @@ from tlcheck.gate.source_reference import SourceAnswer
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.report.bisect_report import Bisected, write
-from tlcheck.run import processes
+from tlcheck.run import blame, processes
 from tlcheck.run.blame import Blame, against_reference
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess, EndedProcess
@@ -115,7 +115,10 @@ class NoProcess(CopiedProcess):
         raise AssertionError(f"asked for {task}")
 
 
-def test_a_sum_over_more_blocks_than_run_is_left_open_before_anything_runs(tmp_path: Path) -> None:
+def test_a_sum_over_more_blocks_than_run_is_left_open_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(blame, "_SMALL", 1)
     run = replace(make_run("0.1.15"), has_inputs=True)
     request, snapshot = RunRequest((), Settings("1")), codec.loads(RIGHT.read_text())
     with closing(NoProcess(Toolchain("0.1.15", "release", tmp_path))) as process:
