@@ -95,9 +95,11 @@ def _device(options: GpuOptions, settings: Settings, *, asked: bool) -> Wanted |
 
 
 def _failing(text: str) -> tuple[str, ...]:
+    """Read the classes; `slower` is short for `slower-risk`. Raises UsageError."""
     names = tuple(name.strip() for name in text.split(","))
     if names == ("none",):
         return ()
+    names = tuple(risk if (risk := f"{name}-risk") in CLASSES else name for name in names)
     if unknown := [name for name in names if name not in CLASSES]:
         raise UsageError(f"--fail {unknown[0]!r}: expected {', '.join(CLASSES)}, with commas between several, or none")
     return names

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cpu.cost.kernels import cost, line_of, snapshot
 from tests.cpu.gate.comparing import compared, made
+from tlcheck.cli import gate
 from tlcheck.facts.extract import facts_of
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import LoweredSide
@@ -66,3 +67,10 @@ def test_registers_that_leave_room_for_fewer_blocks() -> None:
     ]
     assert not [o for o in compared(many, few).outcomes if o.klass == "slower-risk"]
     assert not [o for o in compared(few, replace(many, compiled=None)).outcomes if o.klass == "slower-risk"]
+
+
+@pytest.mark.parametrize(
+    ("given", "classes"), [("slower", ("slower-risk",)), ("wrong,sync-risk", ("wrong", "sync-risk")), ("none", ())]
+)
+def test_a_class_of_risks_has_a_short_name(given: str, classes: tuple[str, ...]) -> None:
+    assert gate._failing(given) == classes
