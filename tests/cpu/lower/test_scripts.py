@@ -1,4 +1,4 @@
-"""What is said of scripts and test files."""
+"""Notes tell what of scripts and test files did not run."""
 
 from __future__ import annotations
 
