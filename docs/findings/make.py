@@ -42,9 +42,9 @@ Its page has the generated CUDA with the mistake, the guilty pass, TileLang's is
 of [`tlcheck fix`](fix.md#how-often-there-is-one) for the newest wrong release; `-`: not
 asked.
 """
-AFTER = """More, seen in larger kernels, and what was searched: [others](findings/others.md). Runs on the H200:
-[0.1.15](../results/h200/findings-0.1.15.json), [the last four](../results/h200/found-0.1.15.json),
-[older ones](../results/h200/found-0.1.9.json).
+AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
+[what was searched](findings/searched.md). Runs on the H200: [0.1.15](../results/h200/findings-0.1.15.json),
+[the last four](../results/h200/found-0.1.15.json), [older ones](../results/h200/found-0.1.9.json).
 """
 
 
