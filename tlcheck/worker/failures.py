@@ -108,7 +108,10 @@ def _useful(text: str) -> list[str]:
 
 
 def where_raised(error: BaseException, user_file: str) -> str:
-    """`FILE:LINE` of the innermost frame in the user's file, else in other code that is not of a package."""
+    """`FILE:LINE` of the innermost frame in the user's file, else in other code that is not of a package.
+
+    user_file: empty where all of the user's code is alike.
+    """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.lineno]
     own = [frame for frame in frames if frame.filename == user_file] or [
         frame for frame in frames if _is_user_code(frame.filename)
@@ -119,4 +122,5 @@ def where_raised(error: BaseException, user_file: str) -> str:
 def _is_user_code(filename: str) -> bool:
     files = [getattr(sys.modules.get(name), "__file__", None) for name in ("tilelang", "torch", "tvm", "os")]
     packages = [str(Path(__file__).parents[1]), sys.prefix, *[str(Path(file).parent) for file in files if file]]
-    return Path(filename).is_file() and not any(filename.startswith(folder) for folder in packages)
+    is_installed = "site-packages" in Path(filename).parts or any(filename.startswith(folder) for folder in packages)
+    return Path(filename).is_file() and not is_installed

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tlcheck.worker import device
-from tlcheck.worker.failures import RequestError, from_diagnostics, from_exception, from_exit, from_signal
+from tlcheck.worker.failures import (
+    RequestError,
+    from_diagnostics,
+    from_exception,
+    from_exit,
+    from_signal,
+    where_raised,
+)
 from tlcheck.worker.protocol import Failure
 
 CXX = """Traceback (most recent call last):
@@ -88,3 +96,20 @@ def test_capability(arch: str, expected: tuple[int, int]) -> None:
 def test_no_capability(arch: str) -> None:
     with pytest.raises(RequestError, match="unknown arch"):
         device.known_target(arch)
+
+
+def test_the_place_of_a_failed_test_is_where_the_project_raised(tmp_path: Path) -> None:
+    """The innermost line is in an installed package, the outermost in the test: neither says what to mend."""
+    code = {
+        tmp_path / "site-packages" / "helpers.py": "def check(x):\n    raise ValueError(x)\n",
+        tmp_path / "kernels.py": "def launch():\n\n    check(3)\n",
+        tmp_path / "test_kernels.py": "launch()\n",
+    }
+    names: dict[str, object] = {}
+    (tmp_path / "site-packages").mkdir()
+    with pytest.raises(ValueError, match="3") as raised:
+        for path, text in code.items():
+            path.write_text(text)
+            exec(compile(text, str(path), "exec"), names)
+    assert where_raised(raised.value, "") == f"{tmp_path / 'kernels.py'}:3"
+    assert where_raised(raised.value, str(tmp_path / "test_kernels.py")) == f"{tmp_path / 'test_kernels.py'}:1"

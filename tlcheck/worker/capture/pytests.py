@@ -103,6 +103,12 @@ def _first_lines(said: str) -> str:
     return " ".join(dict.fromkeys(told)) or "pytest said nothing"
 
 
+def _is_about_gpu(mark: Any) -> bool:
+    """Whether a mark is for tests with a GPU: by its name, or by the reason for which it skips."""
+    said = f"{mark.name} {mark.kwargs.get('reason', '')}".lower()
+    return "cuda" in said or "gpu" in said
+
+
 class _Watch:
     """A plugin of pytest's."""
 
@@ -122,6 +128,10 @@ class _Watch:
     def pytest_collection_finish(self, session: Any) -> None:
         self._all = self._left = self.run.all = len(session.items)
         self._session = session
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Tests that need a GPU go first: others may use up the time on a reference of their own."""
+        items.sort(key=lambda item: not any(map(_is_about_gpu, item.iter_markers())))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._report({"left": self._left, "all": self._all, "test": nodeid.rpartition("::")[2]})

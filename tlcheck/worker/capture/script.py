@@ -59,13 +59,13 @@ def capture(
             if is_test(file):
                 end_test = parts.end_test if parts is not None else lambda: None
                 tests = pytests.run(file, job, refusals, patience, report, end_test)
-                counts, ended = tests.counts(), _tests_ended(tests, file, recording)
+                counts, ended = tests.counts(), _tests_ended(tests, recording)
             else:
                 _run_script(file, module, job)
     except RequestError:
         raise
     except BaseException as error:
-        ended = _ended(error, file)
+        ended = _ended(error, str(file))
     enter("done")
     if ended is not None:
         ended = standins.told(ended)
@@ -129,20 +129,23 @@ def _run_script(file: Path, module: types.ModuleType, job: CaptureJob) -> None:
     exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), module.__dict__)
 
 
-def _ended(error: BaseException, file: Path) -> Failure | None:
-    """Return why the script ended before its end; None where it ended itself without complaint."""
+def _ended(error: BaseException, file: str) -> Failure | None:
+    """Return why the script ended before its end; None where it ended itself without complaint. file: see
+    `where_raised`.
+    """
     if isinstance(error, SystemExit) and not error.code:
         return None
-    failure = failures.from_exception(error, "run", str(file))
+    failure = failures.from_exception(error, "run", file)
     return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
 
 
-def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | None:
+def _tests_ended(tests: TestRun, recording: Recording) -> Failure | None:
     """Return what there is to say of the first failed test, rather one that failed by itself; None if all is well.
 
-    Where nothing was captured, what else there is to say of that.
+    Where nothing was captured, what else there is to say of that. A failure's place is where the project raised it: the
+    test is named anyway.
     """
-    ended = [(name, _ended(error, file)) for name, error in tests.failed]
+    ended = [(name, _ended(error, "")) for name, error in tests.failed]
     found = [(name, failure) for name, failure in ended if failure is not None]
     if found:
         name, first = min(found, key=lambda item: item[1].kind == "capture")
