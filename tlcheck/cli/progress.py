@@ -18,6 +18,7 @@ from tlcheck.report.console import console
 from tlcheck.verdicts.words import plural
 
 PAUSE = 10.0  # seconds between the lines
+_FIRST = 0.2  # of a pause, until the first line: a loaded machine takes long to get here
 _LONGEST = 160  # characters of what goes on: a captured kernel's name holds all arguments
 
 
@@ -26,7 +27,8 @@ class Bar:
     """Watches a `Session`, and the `Judge` of what it lowers. doing: what began last, in words; aim: what for.
 
     update: changes what the terminal shows, with the arguments of rich's `Progress.update`. lowered: runs, of which so
-    many were `known` from earlier commands. judging: whether verdicts are what counts.
+    many were `known` from earlier commands. ahead: judged while the tests that made them still run. judging: whether
+    verdicts are what counts.
     """
 
     update: Callable[..., None]
@@ -34,6 +36,7 @@ class Bar:
     lowered: int = 0
     known: int = 0
     judged: int = 0
+    ahead: int = 0
     judging: bool = False
     doing: str = ""
     aim: str = ""
@@ -49,7 +52,7 @@ class Bar:
 
     def total(self, runs: int) -> None:
         self.runs += runs
-        self.update(total=self.runs)
+        self._show()
 
     def done(self, run: Run, *, known: bool = False) -> None:
         self.lowered += 1
@@ -63,14 +66,21 @@ class Bar:
         self.judged += 1
         self._show()
 
+    def has_judged_ahead(self) -> None:
+        self.ahead += 1
+
     def _show(self) -> None:
-        self.update(completed=self.judged if self.judging else self.lowered)
+        """Of how many is not known while one of several sessions runs scripts: it says so at its end."""
+        is_known = self.lowered <= self.runs
+        self.update(completed=self.judged if self.judging else self.lowered, total=self.runs if is_known else None)
 
     def line(self) -> str:
         """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run."""
-        counted = f"{self.lowered} of {self.runs}" if self.runs else str(self.lowered)
+        is_known = 0 < self.runs >= self.lowered
+        counted = f"{self.lowered} of {self.runs}" if is_known else str(self.lowered)
         parts = [f"{counted} lowered"] if self.runs or self.lowered else []
-        parts += [f"{self.judged} checked"] if self.judged else []
+        judged = max(self.judged, self.ahead)
+        parts += [f"{judged} checked"] if judged else []
         return f"{', '.join(parts) or 'starting'}, {time.monotonic() - self.began:.0f} s: {self.doing}"
 
     def summary(self) -> str:
@@ -114,6 +124,9 @@ def _speaking(made: Bar, *, silent: bool) -> Iterator[None]:
     end = threading.Event()
 
     def speak() -> None:
+        if end.wait(_FIRST * PAUSE):
+            return
+        print(f"tlcheck: {made.line()}", file=sys.stderr, flush=True)
         while not end.wait(PAUSE):
             print(f"tlcheck: {made.line()}", file=sys.stderr, flush=True)
 

@@ -88,6 +88,9 @@ class JudgeWatcher(Watcher, Protocol):
     def has_judged(self, run: Run) -> None:
         """The next of the results is there."""
 
+    def has_judged_ahead(self) -> None:
+        """One more kernel is judged whose tests still run."""
+
 
 class Judge:
     """Judges by a policy, in up to `jobs` processes at a time, which start as they are needed.
@@ -173,11 +176,16 @@ class Judge:
     def anticipate(self, lowered: Lowered) -> None:
         """Begin to judge a kernel of a test file that still runs. Its verdicts count if it comes again as it is.
 
-        The watcher hears nothing of it: progress names the test that runs.
+        The watcher hears how many are judged, not which: progress names the test that runs.
         """
         if lowered.snapshot is not None:
             begun = self._early_threads.submit(self._verdicts, lowered, lowered.snapshot, silent=True)
+            begun.add_done_callback(self._judged_ahead)
             self._early[lowered.hash] = _digest(lowered), begun
+
+    def _judged_ahead(self, begun: Future[JudgedSnapshot]) -> None:
+        if self._watcher is not None and not begun.cancelled():
+            self._watcher.has_judged_ahead()
 
     def _begin(self, lowered: Lowered) -> Future[JudgedSnapshot]:
         if lowered.snapshot is not None:

@@ -42,6 +42,21 @@ def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
         assert made.line().startswith("starting, ")
         made.done(make_run())
         assert made.line().startswith("1 lowered, ")
+        made.has_judged_ahead()
+        assert made.line().startswith("1 lowered, 1 checked, ")
+
+
+def test_how_many_there_are_is_not_known_while_another_session_runs_scripts() -> None:
+    shown: dict[str, object] = {}
+    made = progress.Bar(lambda **changes: shown.update(changes))
+    made.done(make_run())
+    made.total(1)
+    assert shown == {"completed": 1, "total": 1}
+    made.done(make_run())
+    assert made.line().startswith("2 lowered, ")
+    assert shown == {"completed": 2, "total": None}
+    made.total(1)
+    assert made.line().startswith("2 of 2 lowered, ")
 
 
 def test_a_bar_ends_with_the_last_verdict() -> None:

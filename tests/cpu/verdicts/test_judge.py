@@ -14,6 +14,7 @@ import pytest
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_result, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.case import Expect
+from tlcheck.cli.progress import Bar
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.runs import Lowered, MadeInputs
@@ -101,7 +102,8 @@ def test_a_kernel_of_tests_that_still_run_is_judged_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(Judge, "_verdicts", noted)
     right, wrong = Lowered(make_run(), RIGHT), Lowered(make_run(), WRONG)
     called_again = replace(right, inputs=MadeInputs(digest="more calls"))
-    with Judge(Policy(), NOTHING, 2) as judge:
+    bar = Bar(lambda **changes: None)
+    with Judge(Policy(), NOTHING, 2, watcher=bar) as judge:
         judge.anticipate(wrong)
         ((_, early),) = judge._early.values()
         assert early.result().verdicts.failure is None
@@ -109,6 +111,7 @@ def test_a_kernel_of_tests_that_still_run_is_judged_once(monkeypatch: pytest.Mon
         found = list(judge.each([called_again, wrong]))
     assert (judged.count((WRONG, "")), judged.count((RIGHT, "more calls"))) == (1, 1)
     assert [result.count("refuted") for _, result in found] == [0, 1]
+    assert (bar.judged, bar.ahead) in ((2, 1), (2, 2))  # the second was called again: its turn may not have come
 
 
 def test_an_early_kernel_waits_for_a_process_like_any_other() -> None:

@@ -107,9 +107,12 @@ def test_the_place_of_a_failed_test_is_where_the_project_raised(tmp_path: Path) 
     }
     names: dict[str, object] = {}
     (tmp_path / "site-packages").mkdir()
+    for path, text in code.items():
+        path.write_text(text)
+    helpers, kernels, test = (compile(text, str(path), "exec") for path, text in code.items())
+    exec(helpers, names)
+    exec(kernels, names)
     with pytest.raises(ValueError, match="3") as raised:
-        for path, text in code.items():
-            path.write_text(text)
-            exec(compile(text, str(path), "exec"), names)
+        exec(test, names)
     assert where_raised(raised.value, "") == f"{tmp_path / 'kernels.py'}:3"
     assert where_raised(raised.value, str(tmp_path / "test_kernels.py")) == f"{tmp_path / 'test_kernels.py'}:1"
