@@ -41,6 +41,8 @@ class Told:
     def has_judged(self, run: Run) -> None:
         self.words.append("judged")
 
+    def has_judged_ahead(self) -> None: ...
+
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> StandInWorker:
