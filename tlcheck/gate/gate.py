@@ -20,6 +20,7 @@ from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, Lo
 from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import bench_of, sides
 from tlcheck.gate.source_outcomes import compare_sources
+from tlcheck.lower.scripts import left_out_tests
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings, Watcher
 from tlcheck.run.results import NOT_RUN
@@ -58,7 +59,8 @@ class GatePlan:
 class Gate:
     """All comparisons. versions: of both sides. notes: what else is to know. compiler: version of the nvcc that ran.
 
-    device: where the kernels were run, None where that was not asked for.
+    device: where the kernels were run, None where that was not asked for. is_partial: whether most tests of scripts did
+    not run to their end.
     """
 
     before: str
@@ -69,6 +71,7 @@ class Gate:
     notes: tuple[str, ...] = ()
     compiler: str = ""
     device: DeviceRun | None = None
+    is_partial: bool = False
 
     def counts(self) -> Mapping[str, int]:
         """Number of comparisons that have something of each class; one may be in several."""
@@ -139,7 +142,8 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     notes += _device_notes(plan, device, judged)
     notes += uncompiled(pair.target for pair in pairs) if plan.compiler is not None else ()
     compiler = plan.compiler.version if plan.compiler is not None else ""
-    return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device)
+    partial = any(left_out_tests(session.ends))
+    return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device, partial)
 
 
 def _run(

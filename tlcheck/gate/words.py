@@ -26,6 +26,7 @@ def verdict_in_words(gate: Gate) -> str:
     accepted = sum(1 for c in gate.comparisons for o in c.outcomes if o.accepted)
     also = f"; {plural(accepted, 'difference')} accepted" if accepted else ""
     shown = f"; on the device: {_statuses(gate)}" if gate.device is not None else ""
+    shown += "; most tests did not run to their end" if gate.is_partial else ""
     word = {CLEAN: "PASS", FOUND: "FAIL"}.get(gate.exit_code, "INCOMPLETE")
     return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}{shown}"
 

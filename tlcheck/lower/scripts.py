@@ -26,7 +26,7 @@ from tlcheck.worker.protocol import Answer, Failure
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
 _CASES = ("tlcheck", "Case")
-_LEFT_OUT = ("skipped", "failed")  # among the counts of tests
+_LEFT_OUT = ("skipped", "failed", "left")  # among the counts of tests
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 

@@ -11,7 +11,7 @@ from tests.cpu.gate.comparing import compared, made, outcome
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import groups, members_in_words
 from tlcheck.gate.outcome import LoweredPair, Outcome, accepted, unused
-from tlcheck.gate.words import lasting_in_words
+from tlcheck.gate.words import lasting_in_words, verdict_in_words
 from tlcheck.report import gate_text, markdown
 from tlcheck.report.gate_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
@@ -118,3 +118,10 @@ def test_what_both_toolchains_have_wrong_is_named() -> None:
     title = printed.index("refuted with both toolchains, which is no difference:")
     assert printed[title + 1 : -1] == ["  TLA001: k.py: first, second (sm_90)"]
     assert "refuted with both toolchains: TLA001: k.py: first, second (sm_90)" in markdown.render(document_of(gate))
+
+
+def test_the_verdict_says_that_most_tests_did_not_run() -> None:
+    same = compared(made("proved"), made("proved"))
+    gate = Gate("0.1.14", "0.1.15", ({}, {}), (same,), (), is_partial=True)
+    assert verdict_in_words(gate).endswith(", 1 case: 1 same; most tests did not run to their end")
+    assert verdict_in_words(replace(gate, is_partial=False)).endswith(", 1 case: 1 same")

@@ -28,23 +28,24 @@ class PytestError(Exception):
 class TestRun:
     """A record of what became of a file's tests. failed: each with its error. skipped: the reasons.
 
-    left: says how many were not run for want of time. all: how many there are.
+    left: says how many were not run for want of time. unrun: how many. all: how many there are.
     """
 
     failed: list[tuple[str, BaseException]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     left: str = ""
+    unrun: int = 0
     all: int = 0
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many tests there are, were skipped, and failed.
+        """Return how many tests there are, were skipped, failed, and were left.
 
         One that lacks values or time without a GPU counts as one that ran: its kernels were captured before.
         """
         own = {
             name for name, error in self.failed if isinstance(error, ImportError) or not isinstance(error, UnseenError)
         }
-        return {"all": self.all, "skipped": len(self.skipped), "failed": len(own)}
+        return {"all": self.all, "skipped": len(self.skipped), "failed": len(own), "left": self.unrun}
 
 
 def is_test(file: Path) -> bool:
@@ -143,6 +144,7 @@ class _Watch:
         self._end_test()
         if self._left and (limit := self._patience.over()):
             count = f"{self._left} of its {self._all} tests {'were' if self._left > 1 else 'was'} left"
+            self.run.unrun = self._left
             self.run.left = f"{count} after {limit} (-k EXPR chooses, --timeout S gives more)"
             self._session.shouldstop = self.run.left
 
