@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tlcheck import exits, reasons
-from tlcheck.lower.runs import line_of
+from tlcheck.lower.runs import line_of, near
 from tlcheck.report.notices import ERROR, HAZARD, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.kernels import CheckedKernel
@@ -72,7 +72,7 @@ def _refuted(result: Result, claim: Claim, finding: Finding) -> Notice:
         WARNING if warned else NOTE if excuse else HAZARD if finding.weight == "hazard" else ERROR,
         f"{finding.title} [{problem.blamed}]",
         f"{problem.title}   {problem.blamed_for([result.run.target])}",
-        problem.file,
+        near(problem.file),
         problem.line,
         detail,
         excuse,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck import __version__
+from tlcheck.lower.runs import near
 from tlcheck.report.notices import HAZARD, WARNING, Document, Notice, Subject
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -50,9 +51,7 @@ def _result(subject: Subject, notice: Notice, rule: int) -> Mapping[str, Any]:
 
 def _place(notice: Notice) -> Mapping[str, Any]:
     """Relative to the folder that tlcheck ran in, where it can be: code scanning finds files of the repository so."""
-    path = Path(notice.file)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
+    path = Path(near(notice.file))
     absolute = path.is_absolute()
     artifact = {"uri": path.as_uri()} if absolute else {"uri": path.as_posix(), "uriBaseId": "SRCROOT"}
     return {"artifactLocation": artifact, "region": {"startLine": max(notice.line, 1)}}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cpu.checking import make_run
+from tlcheck.lower.runs import near
 from tlcheck.lower.scripts import End, left_out_tests
 
 
@@ -29,3 +32,10 @@ def test_most_tests_have_to_be_left_out(ends: list[End], words: str) -> None:
     said = list(left_out_tests(ends))
     assert len(said) == bool(words)
     assert words in "".join(said)
+
+
+def test_a_path_is_told_without_detours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case files import the project from `cases/..`."""
+    monkeypatch.chdir(tmp_path)
+    assert near(f"{tmp_path}/cases/../kernels/gemm.py") == "kernels/gemm.py"
+    assert [near(path) for path in ("./gemm.py", "../gemm.py", "")] == ["./gemm.py", "../gemm.py", ""]
