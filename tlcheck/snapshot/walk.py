@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 from tlcheck.snapshot.ir import (
     Assert,
@@ -24,6 +26,7 @@ from tlcheck.snapshot.ir import (
 )
 
 _AROUND_ONE = (For, While, Thread, Attr, Block, Launch)
+_KEPT = 128  # roots whose statements are kept: dozens of questions are asked of the same body
 
 
 def postorder(roots: Iterable[Expr], without: Collection[Expr] = ()) -> Iterator[Expr]:
@@ -31,7 +34,7 @@ def postorder(roots: Iterable[Expr], without: Collection[Expr] = ()) -> Iterator
 
     without: expressions to leave out, with all that is under them.
     """
-    seen: set[Expr] = set()
+    found: dict[Expr, None] = {}  # a list, and a set to look in
     for root in roots:
         stack: list[Expr | None] = [root]  # None: the one below has had its arguments
         while stack:
@@ -39,13 +42,14 @@ def postorder(roots: Iterable[Expr], without: Collection[Expr] = ()) -> Iterator
             if e is None:
                 e = stack.pop()
                 assert e is not None
-                yield e
-            elif e not in seen and e not in without:
-                seen.add(e)
-                if e.args:
-                    stack += [e, None, *reversed(e.args)]
-                else:
-                    yield e
+                found[e] = None
+            elif e in found or e in without:
+                continue
+            elif e.args:
+                stack += (e, None, *e.args[::-1])
+            else:
+                found[e] = None
+    return iter(found)
 
 
 def substitute(
@@ -71,37 +75,46 @@ def substitute(
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements that a statement encloses, in order."""
-    if isinstance(stmt, (Seq, Unknown)):
-        return stmt.body
-    if isinstance(stmt, If):
-        return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
-    if isinstance(stmt, _AROUND_ONE):
-        return (stmt.body,)
-    return ()
+    inner = _INNER.get(type(stmt))
+    return inner(stmt) if inner is not None else ()
 
 
 def statements(root: Stmt) -> Iterator[Stmt]:
     """`root` and every statement in it, in program order, one that encloses others before these."""
-    stack = [root]
+    return iter(_statements(root))
+
+
+@lru_cache(maxsize=_KEPT)
+def _statements(root: Stmt) -> tuple[Stmt, ...]:
+    found, stack = [], [root]
     while stack:
         stmt = stack.pop()
-        yield stmt
-        stack.extend(reversed(children(stmt)))
+        found.append(stmt)
+        inner = _INNER.get(type(stmt))
+        if inner is not None:
+            stack += inner(stmt)[::-1]
+    return tuple(found)
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions of a statement itself, in order of evaluation; not those of the statements in it."""
-    if isinstance(stmt, Store):
-        return (*stmt.indices, stmt.value, *(() if stmt.predicate is None else (stmt.predicate,)))
-    if isinstance(stmt, (Evaluate, Bind)):
-        return (stmt.value,)
-    if isinstance(stmt, (If, While, Assert)):
-        return (stmt.condition,)
-    if isinstance(stmt, For):
-        return (stmt.start, stmt.extent)
-    if isinstance(stmt, Thread):
-        return (stmt.extent,)
-    return (stmt.value,) if isinstance(stmt, Attr) and stmt.value is not None else ()
+    own = _OWN.get(type(stmt))
+    return own(stmt) if own is not None else ()
+
+
+_INNER: Mapping[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
+    **dict.fromkeys((Seq, Unknown), lambda stmt: stmt.body),
+    **dict.fromkeys(_AROUND_ONE, lambda stmt: (stmt.body,)),
+    If: lambda stmt: (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse),
+}
+_OWN: Mapping[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
+    **dict.fromkeys((Evaluate, Bind), lambda stmt: (stmt.value,)),
+    **dict.fromkeys((If, While, Assert), lambda stmt: (stmt.condition,)),
+    Store: lambda stmt: (*stmt.indices, stmt.value, *(() if stmt.predicate is None else (stmt.predicate,))),
+    For: lambda stmt: (stmt.start, stmt.extent),
+    Thread: lambda stmt: (stmt.extent,),
+    Attr: lambda stmt: () if stmt.value is None else (stmt.value,),
+}
 
 
 def with_expressions(stmt: Stmt, new: Sequence[Expr]) -> Stmt:
