@@ -3,7 +3,7 @@
 A shuffle gives no order to memory (CUDA C++ programming guide, "Warp Shuffle Functions"), but each lane waits until all
 have executed it (PTX ISA 9.7.9.6, shfl.sync), with their operands. So a read whose value is in an operand has been
 performed before a store that is made of the result, by whichever lane: the value cannot have come out of thin air
-(PTX ISA 8.10.5). Nothing of this holds for what lanes have written before.
+(PTX ISA 8.10.4). Nothing of this holds for what lanes have written before.
 
 Surely: on all ways through the function. Where a loop is left early, nothing is sure.
 """
