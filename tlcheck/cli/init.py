@@ -42,7 +42,7 @@ _WORKFLOW = Path(".github", "workflows", "tilelang-gate.yml")
 _TEMPLATE = Path(__file__).with_name(_WORKFLOW.name)
 _TABLE = """\
 [tool.tlcheck]
-paths = ["{cases}"]  # what `tlcheck check` and `tlcheck gate` work on
+paths = [{paths}]  # what `tlcheck check` and `tlcheck gate` work on
 toolchain = {toolchain}  # the TileLang that is deployed
 pythonpath = [{pythonpath}]  # where the kernels' own imports are found
 """
@@ -72,16 +72,17 @@ def run(args: argparse.Namespace) -> int:
     files = [_CASES / f"{script.path.stem}_cases.py" for script in scripts]
     writes_cases = all(_may_write(file, args.force) for file in files)
     writes_workflow = _may_write(_WORKFLOW, args.force)
+    paths = [str(_CASES)]
     if writes_cases:
-        _write_cases(scripts, settings, math.inf if args.scripts else _SECONDS)
+        paths = _write_cases(scripts, settings, math.inf if args.scripts else _SECONDS)
     if has_table:
-        _complete_table(config)
+        _complete_table(config, paths)
     else:
-        _write_table(settings.toolchain, config)
+        _write_table(settings.toolchain, config, paths)
     if writes_workflow:
         _write_workflow()
-    words = [str(_CASES), *(word for one in lowering.pass_configs for word in ("--pass-config", one))]
-    print(f"checking {_CASES}: `{shlex.join(['tlcheck', 'check', *words])}`", flush=True)
+    words = [*paths, *(word for one in lowering.pass_configs for word in ("--pass-config", one))]
+    print(f"checking {', '.join(paths)}: `{shlex.join(['tlcheck', 'check', *words])}`", flush=True)
     checking = Parser()
     check.add_arguments(checking)
     return check.run(checking.command_line([*words, "--toolchain", settings.toolchain]))
@@ -142,8 +143,11 @@ def _may_write(file: Path, force: bool) -> bool:
     return input(f"{file} is there. Overwrite it? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -> None:
-    """Capture the kernels of these seconds and write their case files. Raises UsageError if there is no case."""
+def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -> list[str]:
+    """Capture the kernels of these seconds and write their case files. Raises UsageError if there is no kernel.
+
+    Returns what is to be checked: the cases, and the files of whose kernels no case can be made.
+    """
     with working(loudness=settings.loudness) as (folder, watcher):
         session = Session(settings, folder, watcher)
         # the first signal, or the last second, ends the tests, and what they have compiled is written
@@ -164,12 +168,14 @@ def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -
         print(line)
     for remark in session.remarks:
         print(f"note: {remark}")
-    if not any("::" in case for _, case in written):
+    with_cases = {lowered.run.file for lowered, case in written if "::" in case}
+    if not with_cases:
         with suppress(OSError):
             _CASES.rmdir()
-        captured = any(lowered.snapshot for lowered, _ in written)
-        reason = "no kernel can be made again outside of its script" if captured else "no kernel was captured"
-        raise UsageError(f"{reason}: nothing was written")
+    if not any(lowered.snapshot for lowered, _ in written):
+        raise UsageError("no kernel was captured: nothing was written")
+    whole = dict.fromkeys(lowered.run.file for lowered, case in written if case and lowered.run.file not in with_cases)
+    return [*([str(_CASES)] if with_cases else []), *map(os.path.relpath, whole)]
 
 
 @contextmanager
@@ -186,23 +192,28 @@ def _ending(stop: Callable[[], None], seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _write_table(toolchain: str, config: Config) -> None:
+def _write_table(toolchain: str, config: Config, paths: list[str]) -> None:
     """Add the settings to pyproject.toml, which is made where there is none."""
     there = _PROJECT.read_text(encoding="utf-8") + "\n" if _PROJECT.exists() else ""
     folders = ", ".join(f'"{os.path.relpath(folder)}"' for folder in config.pythonpath)
     name = PINNED if toolchain == "pinned" else toolchain
-    table = _TABLE.format(cases=_CASES, toolchain=json.dumps(name), pythonpath=folders)
+    table = _TABLE.format(paths=_listed(paths), toolchain=json.dumps(name), pythonpath=folders)
     save(_PROJECT, there + table)
     print(f"wrote [tool.tlcheck] into {_PROJECT}")
 
 
-def _complete_table(config: Config) -> None:
+def _listed(paths: list[str]) -> str:
+    """The items of a TOML list."""
+    return ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
+
+
+def _complete_table(config: Config, paths: list[str]) -> None:
     """Say in settings that are there what `check` and `gate` work on; all else in them is left as it is."""
     if config.paths:
         print(f"{_PROJECT} has [tool.tlcheck] already: left as it is")
         return
     text = _PROJECT.read_text(encoding="utf-8")
-    save(_PROJECT, re.sub(r"(?m)^(\[tool\.tlcheck\].*)$", rf'\1\npaths = ["{_CASES}"]', text, count=1))
+    save(_PROJECT, re.sub(r"(?m)^(\[tool\.tlcheck\].*)$", rf"\1\npaths = [{_listed(paths)}]", text, count=1))
     print(f"added paths to [tool.tlcheck] in {_PROJECT}")
 
 

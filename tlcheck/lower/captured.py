@@ -42,6 +42,7 @@ _ADVICE_RECORDED = """\
 `tlcheck run` repeats a `recorded` call and compares what the kernel leaves. Where the tolerance has to be wider, say
 with `terms` how many terms are summed for an element; `inputs` and `reference` compare it with torch as well."""
 _RECORDED = ".recorded.pt"
+_NO_CASE = "no case can build it: its builder is inside a function, or takes more than literals"
 
 
 def write(
@@ -65,7 +66,7 @@ def write(
             files[file] = text
         for lowered in kernels:
             place = lowered.run.position
-            case = f"{file.name}::{cases[place]}" if place in cases else "no case file can make it again"
+            case = f"{file.name}::{cases[place]}" if place in cases else _NO_CASE
             kept = [f"{names[place]}.snapshot.json"] if snapshots else []
             words = (*kept, case, *_recorded_in_words(lowered.recorded))
             named.append((lowered, ", ".join(words) if lowered.snapshot else ""))

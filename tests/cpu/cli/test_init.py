@@ -13,7 +13,7 @@ from tests.cpu.checking import installed
 from tlcheck import __version__
 from tlcheck.cli.main import main
 from tlcheck.config import read_config
-from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.runs import CapturedOrigin, Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.worker.protocol import Failure
@@ -85,7 +85,12 @@ def test_it_asks_before_it_overwrites(
     for file in (case, project / WORKFLOW):
         file.parent.mkdir(parents=True)
         file.write_text("mine\n")
-    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda *_: case.write_text("captured\n"))
+
+    def write(*_: object) -> list[str]:
+        case.write_text("captured\n")
+        return ["cases"]
+
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", write)
     monkeypatch.setattr("tlcheck.cli.check.run", lambda _: 0)
     assert main(["init"]) == 2  # nobody can be asked
     assert capsys.readouterr().err.endswith(
@@ -124,9 +129,12 @@ def test_settings_that_are_there_get_paths_and_the_projects_own_release_is_check
     (project / file).write_text(text)
     checked: list[str] = []
     monkeypatch.setattr("tlcheck.cli.init.resolve", lambda name, _: checked.append(name))
-    monkeypatch.setattr(
-        "tlcheck.cli.init._write_cases", lambda _, settings, seconds: checked.append(settings.toolchain)
-    )
+
+    def write(_: object, settings: Settings, seconds: float) -> list[str]:
+        checked.append(settings.toolchain)
+        return ["cases"]
+
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", write)
     monkeypatch.setattr("tlcheck.cli.check.run", lambda _: 0)
     assert main(["init"]) == 0
     assert checked == ["0.1.9", "0.1.9"]
@@ -142,7 +150,12 @@ def test_kernels_are_captured_and_checked_with_the_given_pass_configurations(
 ) -> None:
     lowered: list[Settings] = []
     checked: list[Namespace] = []
-    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda _, settings, seconds: lowered.append(settings))
+
+    def write(_: object, settings: Settings, seconds: float) -> list[str]:
+        lowered.append(settings)
+        return ["cases"]
+
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", write)
 
     def check(args: Namespace) -> int:
         checked.append(args)
@@ -153,6 +166,32 @@ def test_kernels_are_captured_and_checked_with_the_given_pass_configurations(
     assert [settings.pass_configs for settings in lowered] == [{"TL_DISABLE_WGMMA": "True"}]
     assert [args.pass_configs for args in checked] == [["TL_DISABLE_WGMMA=True"]]
     assert "`tlcheck check cases --pass-config TL_DISABLE_WGMMA=True`" in capsys.readouterr().out
+
+
+def test_a_file_of_whose_kernels_no_case_can_be_made_is_checked_as_it_is(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Builders inside functions cannot be imported."""
+    snapshot = project / "kernel.snapshot.json"
+    snapshot.touch()
+    origin = CapturedOrigin("mylib.kernels", "scatter", {"n": "64"})
+    runs = [Run(f"tests/test_{name}.py", "k", "sm_90", PINNED, {}, position=(n, 0)) for n, name in enumerate("ab")]
+    found = [Lowered(runs[0], snapshot, origin=origin), Lowered(runs[1], snapshot)]
+    monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(found))
+    checked: list[list[str]] = []
+
+    def check(args: Namespace) -> int:
+        checked.append(args.cases)
+        return 0
+
+    monkeypatch.setattr("tlcheck.cli.check.run", check)
+    assert main(["init"]) == 0
+    said = capsys.readouterr().out
+    assert "tests/test_b.py::k  no case can build it: its builder is inside a function, or takes more" in said
+    assert 'paths = ["cases", "tests/test_b.py"]  #' in (project / "pyproject.toml").read_text()
+    found[:] = found[1:]
+    assert main(["init", "--force"]) == 0
+    assert checked == [["cases", "tests/test_b.py"], ["tests/test_b.py"]]
 
 
 def test_without_a_kernel_nothing_is_written(
