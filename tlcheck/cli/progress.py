@@ -81,7 +81,8 @@ class Bar:
         parts = [f"{counted} lowered"] if self.runs or self.lowered else []
         judged = max(self.judged, self.ahead)
         parts += [f"{judged} checked"] if judged else []
-        return f"{', '.join(parts) or 'starting'}, {time.monotonic() - self.began:.0f} s: {self.doing}"
+        doing = f": {self.doing}" if self.doing else ""
+        return f"{', '.join(parts) or 'starting'}, {time.monotonic() - self.began:.0f} s{doing}"
 
     def summary(self) -> str:
         """`1 kernel lowered, 9 known from earlier commands`."""

@@ -253,6 +253,7 @@ class _Claims:
             finding = replace(finding, pass_name="", advice=wrong.departure.advice)
         if wrong.origin is not None:
             finding = self._with_origin(finding, origin_in_words(self._snapshot, wrong.origin, self._execution.races))
+        finding = replace(finding, advice=finding.advice or self._advice_on_sizes())
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 
@@ -366,7 +367,7 @@ class _Claims:
         if not self._drawn or not self._execution.sizes:
             return ""
         sizes = ", ".join(f"{name} = {size}" for name, size in self._execution.sizes)
-        return f"this is with {sizes}: where callers pass other sizes alone, say so by `T.assume`, or declare `inputs`"
+        return f"exclude {sizes} by `T.assume` or `inputs`, if no caller passes these sizes"
 
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""

@@ -37,6 +37,13 @@ def test_what_it_is_for_is_said_with_what_is_done() -> None:
     assert shown == ["8 releases left, nothing helps yet: checking k.py::case sm_90", "importing kernel files"]
 
 
+def test_nothing_follows_the_seconds_where_nothing_is_done() -> None:
+    with progress.bar() as made:
+        assert made.line().endswith(" s")
+        made.stage("import kernels.py")
+        assert made.line().endswith(" s: import kernels.py")
+
+
 def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
     with progress.bar() as made:
         assert made.line().startswith("starting, ")

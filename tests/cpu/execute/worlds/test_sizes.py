@@ -11,7 +11,7 @@ from tlcheck.execute.compare.executions import executed
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Expr, For, Function, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Expr, For, Function, Snapshot, Stmt, Store, Thread
 from tlcheck.verdicts.judging import verdicts_of
 
 KERNELS = zipfile.ZipFile(Path(__file__).parent / "dynamic-0.1.15.zip")
@@ -56,16 +56,25 @@ def test_one_leads_beyond_32_bits_unless_a_loop_goes_by_it() -> None:
     assert list(others(_function(loop, columns=4096), {"n": 64}, MOST)) == ALL
 
 
-def test_what_is_wrong_in_a_tail_alone_is_found() -> None:
+def _wrong_in_a_tail() -> Snapshot:
     kernel = Kernel()
     a, b, i = kernel.tensor("A", "int32", (), (N,)), kernel.tensor("B", "int32", (), (N,)), variable("i")
     whole = Expr("mul", "int32", (Expr("floordiv", "int32", (N, number(32))), number(32)))
     one = Store(b, (i,), load(a, i))
     source, lowered = (For(i, number(0), n, "serial", one) for n in (N, whole))
     assert executed(kernel.snapshot((source,), (source,)), Request())[0].is_settled
-    found, _ = executed(kernel.snapshot((source,), (lowered,)), Request())
+    return kernel.snapshot((source,), (lowered,))
+
+
+def test_what_is_wrong_in_a_tail_alone_is_found() -> None:
+    found, _ = executed(_wrong_in_a_tail(), Request())
     assert [(o.name, o.verdict) for o in found.outputs] == [("B", "refuted")]
     assert found.sizes == (("n", 80),)
+
+
+def test_what_is_wrong_in_a_tail_alone_names_the_size() -> None:
+    (finding,) = [claim.finding for claim in verdicts_of(_wrong_in_a_tail(), Request()).claims if claim.finding]
+    assert finding.advice == "exclude n = 80 by `T.assume` or `inputs`, if no caller passes these sizes"
 
 
 def test_a_tensor_map_of_odd_rows_is_refused() -> None:
@@ -77,9 +86,7 @@ def test_a_tensor_map_of_odd_rows_is_refused() -> None:
 def test_its_claim_names_the_sizes_and_what_to_do() -> None:
     snapshot = codec.loads(KERNELS.read("dyn-mm-sm_90-0.1.15.snapshot.json").decode())
     (finding,) = [claim.finding for claim in verdicts_of(snapshot, Request()).claims if claim.finding is not None]
-    assert finding.advice.startswith(
-        "this is with m = 65, k = 33, n = 67: where callers pass other sizes alone, say so"
-    )
+    assert finding.advice.startswith("exclude m = 65, k = 33, n = 67 by `T.assume` or `inputs`")
 
 
 def test_copies_by_threads_take_odd_rows() -> None:
