@@ -104,22 +104,24 @@ class Units:
         self._suspects, self._dividing = suspects, dividing
         self.shadows: dict[int, UnitShadow] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, UnitAccess]] = {}  # with what the ids are of
-        self._size = 0
+        self._alike: dict[tuple[object, ...], UnitAccess] = {}  # the same, by what the position and the masks hold
+        self._kept_size = self._alike_size = 0
 
     def forget(self, root: int) -> None:
         """An allocation is declared anew."""
         del self.shadows[root]
-        self._kept.clear()
+        self._drop()
 
     def clear(self) -> None:
         """Forget all of them."""
         self.shadows.clear()
-        self._kept.clear()
+        self._drop()
 
     def accessed(
         self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None, core: int = 0
     ) -> UnitAccess:
-        """The units of an access by active lanes, or by the thread of `lane` (worlds, threads).
+        """The units of an access by active lanes, or by the thread of `lane` (worlds, threads); the same object where
+        a statement names equal ones again: rounds of a loop recur by it.
 
         whole: it is of 16 bytes, or parts of these do not matter. core: by how much the warp of a product is further.
         """
@@ -133,14 +135,36 @@ class Units:
         known = self._kept.get(key)
         if known is not None and known[2].version == known[2].shadow.version:
             return known[2]
-        self._dividing()
-        access = self._found(place, position, mask, whole, lane, core)
-        self._size += 64 + len(access.cells.cell)
-        if self._size > _MOST_KEPT:
+        access = self._like(place, position, mask, whole, lane, core)
+        self._kept_size += 64 + len(access.cells.cell)
+        if self._kept_size > _MOST_KEPT:
             self._kept.clear()
-            self._size = 0
+            self._kept_size = 0
         self._kept[key] = (position, held, access)
         return access
+
+    def _like(
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None, core: int
+    ) -> UnitAccess:
+        """The access that was found for a place, an equal position and equal masks, else a new one."""
+        memory = place.memory
+        assert isinstance(memory, Cells)
+        about = None if lane is None else _content(lane), whole, core
+        key = place, memory.times, _content(position), _content(mask), *about
+        known = self._alike.get(key)
+        if known is None or known.version != known.shadow.version:
+            self._dividing()
+            known = self._found(place, position, mask, whole, lane, core)
+            self._alike_size += 64 + len(known.cells.cell)
+            if self._alike_size > _MOST_KEPT:
+                self._drop()
+            self._alike[key] = known
+        return known
+
+    def _drop(self) -> None:
+        self._kept.clear()
+        self._alike.clear()
+        self._kept_size = self._alike_size = 0
 
     def _found(
         self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None, core: int
@@ -182,6 +206,11 @@ class Units:
         if root not in self.shadows:
             self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.units_of(root, memory))
         return self.shadows[root]
+
+
+def _content(of: Position) -> object:
+    """Return what is equal for equal positions, or masks."""
+    return (of.shape, of.dtype, of.tobytes()) if isinstance(of, np.ndarray) else repr(of)
 
 
 def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:

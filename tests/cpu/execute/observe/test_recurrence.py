@@ -10,11 +10,13 @@ import pytest
 from tests.cpu.execute.observe.test_settled import BARRIER, SHARED, STEP, THREADS, TX
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.clock import EPOCH, Times
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.recurrence import Recurrence, _Round
+from tlcheck.execute.observe.unit_shadow import UnitAccess, Units
 from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
@@ -100,6 +102,17 @@ def test_clocks_are_what_looking_at_every_round_leaves(
 
 def _carried_out(self: Recurrence, event: object, act: Callable[[], None], *about: object) -> None:
     act()
+
+
+def test_accesses_recur_though_their_lanes_are_found_anew(moved_on: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    accessed = Units.accessed
+
+    def anew(self: Units, place: Place, position: Array, mask: Array, *about: bool, **by: bool) -> UnitAccess:
+        return accessed(self, place, position, mask.copy(), *about, **by)
+
+    monkeypatch.setattr(Units, "accessed", anew)
+    assert _run(_loop(*ROUND)).is_settled
+    assert sum(moved_on) > ROUNDS // 3
 
 
 RACES = {
