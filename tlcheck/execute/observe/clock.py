@@ -93,6 +93,7 @@ class VectorClock(Observer):
         self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
         self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(len(watched), self.warps)
         self.clocks[worlds[:, None], np.arange(self.warps), self._own] = EPOCH
+        self._own_at = np.arange(self._own.size) * self.agents + self._own.reshape(-1)  # in `clocks`, flat
         self.fenced, self.handed, self.tensor = np.zeros((3, len(watched), self.warps, self.rows), np.int32)
         self.overtaken: set[int] = set()
         self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
@@ -221,7 +222,7 @@ class VectorClock(Observer):
 
     def now(self, cells: AccessedCells) -> Array:
         """The own time of the warp that accesses each cell."""
-        return np.asarray(self._own_times().reshape(-1).take(cells.row))
+        return self._own_of_rows(cells.row)
 
     def known(self, cells: AccessedCells, agent: Array) -> Array:
         """The latest time of an agent that whoever accesses each cell knows to be over."""
@@ -246,7 +247,7 @@ class VectorClock(Observer):
         """The warp that accesses each cell with its time `now`, and for a product also the warp that has issued it."""
         yield cells.warp, now
         if self.cores and len(cells.warp) and cells.warp[0] % self.warps >= self.cores:
-            yield cells.warp - self.cores, self._own_times().reshape(-1).take(cells.row - self.cores)
+            yield cells.warp - self.cores, self._own_of_rows(cells.row - self.cores)
 
     def agent(self, key: object, world: int | Array) -> Array:
         """The number of an mbarrier of a world among the agents."""
@@ -310,7 +311,11 @@ class VectorClock(Observer):
 
     def _own_times(self) -> Array:
         """The own time of each warp, (worlds, warps)."""
-        return np.asarray(np.take_along_axis(self.clocks, self._own[:, :, None], axis=2)[:, :, 0])
+        return np.asarray(self.clocks.reshape(-1).take(self._own_at).reshape(self._own.shape))
+
+    def _own_of_rows(self, row: Array) -> Array:
+        """The own times of warps by their row among those of all worlds."""
+        return np.asarray(self.clocks.reshape(-1).take(self._own_at.take(row)))
 
     def _next_epoch(self, world: int, warps: Array) -> None:
         self.clocks[world, warps, self._own[world, warps]] = (self.own_of(world, warps) // EPOCH + 1) * EPOCH
