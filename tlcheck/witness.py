@@ -194,6 +194,11 @@ def _often(number: int) -> str:
     return "" if number == 1 else f" {_times(number)}"
 
 
+def shaped(buffer: str, extent: Sequence[int]) -> str:
+    """Return `x has the shape [12]`."""
+    return f"{buffer} has the shape [{', '.join(map(str, extent))}]"
+
+
 def indexed(buffer: str, index: Sequence[int]) -> str:
     """`dQ[0, 1]`."""
     return f"{buffer}[{', '.join(map(str, index))}]"

@@ -108,6 +108,10 @@ class Unkept(Illegal):
     """A promise of the author's that does not hold on these inputs."""
 
 
+class Unaligned(Illegal):
+    """An address, a size or a coordinate that is no multiple of what the access needs."""
+
+
 class Overrun(Illegal):
     """More arrivals at an mbarrier than it is made for."""
 

@@ -17,6 +17,7 @@ from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.results import Result
+from tlcheck.witness import indexed
 from tlcheck.worker.protocol import Failure
 
 # From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
@@ -134,7 +135,7 @@ class OtherKernel:
         if self.open:
             what = "its blocks have other parts of the work, and to compare all of them takes more than is allowed"
             return f"{what} ({self.open}): --blocks all"
-        element = f"{self.buffer}[{', '.join(map(str, self.index))}]"
+        element = indexed(self.buffer, self.index)
         said = f"as written {element} is {self.got}, was {self.expected}"
         return f"{said} (inputs of seed {self.seed}; {self.count} elements differ)"
 

@@ -15,6 +15,7 @@ from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import FindingOrigin
 from tlcheck.verdicts.excerpts import line_of
 from tlcheck.verdicts.words import plural
+from tlcheck.witness import indexed, shaped
 
 MERGE = "tl.MergeSharedMemoryAllocations"
 _UNKNOWN = 1 << 62  # elements of an axis of which the lowered kernel does not say how many there are
@@ -54,8 +55,7 @@ def _in_words(illegal: Illegal, place: str) -> str:
     """`x[-4] is accessed at line 7; x has the shape [12]`; what the machine says where no index is known."""
     if not illegal.index or max(illegal.extent, default=0) >= _UNKNOWN:
         return f"{illegal}{place}"
-    index, extent = (", ".join(map(str, numbers)) for numbers in (illegal.index, illegal.extent))
-    return f"{illegal.buffer}[{index}] is accessed{place}; {illegal.buffer} has the shape [{extent}]"
+    return f"{indexed(illegal.buffer, illegal.index)} is accessed{place}; {shaped(illegal.buffer, illegal.extent)}"
 
 
 def buffer_named(snapshot: Snapshot, access: Access, buffer: str) -> str:
@@ -204,7 +204,7 @@ class _Words:
     def _element(self, access: OriginAccess) -> str:
         name = self._names.get(access.buffer, access.buffer)
         if access.index:
-            return f"{name}[{', '.join(map(str, access.index))}]"
+            return indexed(name, access.index)
         return f"{name} (byte {access.octet:,})"
 
     def _at(self, access: OriginAccess, writes: bool) -> str:

@@ -12,7 +12,7 @@ from tlcheck.verdicts.claim import Claim, Finding, Weight
 from tlcheck.verdicts.commands import bisect_of, explain_of, fix_of, is_captured
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.source_lines import text_at
-from tlcheck.witness import Accesses, Act, Addition, Element
+from tlcheck.witness import Accesses, Act, Addition, Element, indexed
 
 _TOLD = 3  # consequences
 _DIGITS = 9  # of a number
@@ -199,7 +199,7 @@ def _consequence(also: Claim) -> Iterator[str]:
 
 def element_in_words(buffer: str, element: Element) -> str:
     """`C[0, 0] is undefined (never written), should be 19.0; 65,536 elements differ`."""
-    name = f"{buffer}[{', '.join(map(str, element.index))}]"
+    name = indexed(buffer, element.index)
     why = element.got.partition(": ")[2]
     got = f"undefined{f' ({why})' if why else ''}" if element.got.startswith("poison") else _short(element.got)
     inputs = f" ({element.inputs})" if element.inputs else ""

@@ -21,7 +21,7 @@ from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.options import ABSENT
-from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unkept
+from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.roles import accesses, is_address
@@ -29,6 +29,7 @@ from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.witness import indexed, shaped
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
@@ -119,9 +120,7 @@ class Faults:
         fixed = self._given or (self._steering.is_fixed(stmt) and not shaped)
         what, element = illegal.what, ""
         if illegal.index:
-            element = f"{illegal.buffer}[{', '.join(map(str, illegal.index))}]"
-            extent = ", ".join(map(str, illegal.extent))
-            what = f"the index of {element} is out of bounds: {illegal.buffer} has the shape [{extent}]"
+            element, what = _out_of_bounds(illegal)
         act = self._made(f"access of {element}" if element else illegal.what, block, illegal.lane, stmt)
         return Fault(
             BOUNDS, illegal.buffer, illegal.line, what, illegal.index, act, None, "" if fixed else _ON_DRAWN, reasons
@@ -139,9 +138,7 @@ class Faults:
                 continue
             led = self._is_led(left)
             if led or not guarded:
-                element = f"{left.buffer}[{', '.join(map(str, left.index))}]"
-                shape = ", ".join(map(str, left.extent))
-                what = f"the index of {element} is out of bounds: {left.buffer} has the shape [{shape}]"
+                element, what = _out_of_bounds(left)
                 act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
                 open_ = _ON_DRAWN if led and not self._given else ""
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
@@ -152,7 +149,7 @@ class Faults:
 
         Whoever writes T.tma_copy instead of T.copy answers for the alignment that bulk copies need.
         """
-        if self._given or "no multiple of" not in illegal.what:
+        if self._given or not isinstance(illegal, Unaligned):
             return None
         for stmt in statements(self._function.body):
             if not isinstance(stmt, Evaluate) or name_of_call(stmt.value) != "tma_copy":
@@ -213,7 +210,7 @@ class Faults:
         line = 0 if read.stmt is None else read.stmt.line
         index = self._index(self._buffers.get(read.buffer), (read.element,))
         what = f"nothing has set {read.buffer}, which is read here: {share} {self._name(output)} depend on it"
-        element = f"read of {read.buffer}[{', '.join(map(str, index))}], which nothing has set"
+        element = f"read of {indexed(read.buffer, index)}, which nothing has set"
         if read.uid == ABSENT:
             index, element = (), "shuffle from a lane that takes no part"
             what = f"the shuffle reads lanes that take no part: {share} {self._name(output)} depend on it"
@@ -368,6 +365,12 @@ class _Flow:
                     self.buffers |= named
             if len(self.buffers) == before:
                 return
+
+
+def _out_of_bounds(left: Illegal | TensorExit) -> tuple[str, str]:
+    """Return the element out of bounds, and a sentence that says so."""
+    element = indexed(left.buffer, left.index)
+    return element, f"the index of {element} is out of bounds: {shaped(left.buffer, left.extent)}"
 
 
 def _are_equal(a: Expr, b: Expr) -> bool:

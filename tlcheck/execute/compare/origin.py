@@ -43,6 +43,7 @@ from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import target
+from tlcheck.witness import indexed
 
 OriginKind = Literal[
     "overwritten",
@@ -210,7 +211,7 @@ class _Search:
     def _followed(self, held: Mapping[str, HeldValues]) -> ValueOrigin | None:
         """The origin that the element's writes show at both levels."""
         name, element = self._name, self._found.element
-        called = f"{name}[{', '.join(map(str, self._found.index))}]"
+        called = indexed(name, self._found.index)
         source = replace(Provenance(self._made.source, self._made.shapes).of(name, element, _DEEP), element=called)
         ways = Provenance(self._made.lowered, self._made.shapes)
         try:

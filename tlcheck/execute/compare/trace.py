@@ -21,6 +21,7 @@ from tlcheck.execute.worlds.levels import BothLevels, Invocations
 from tlcheck.reasons import UNWRITTEN
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.witness import indexed
 
 _BLOCKS = 1024  # that are searched for the one that writes an element
 _TOGETHER = 8  # so many at a time
@@ -136,7 +137,7 @@ def trace(
             f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}", UNWRITTEN
         )
     made = prepared.invocations(replace(own, blocks=(block,)), early=early)
-    called = f"{name}[{', '.join(map(str, index))}]"
+    called = indexed(name, index)
     source = replace(Provenance(made.source, made.shapes).of(name, element, depth), element=called)
     try:
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)

@@ -25,6 +25,7 @@ from tlcheck.program.steering import Steering
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Bind, Block, Evaluate, Expr, For, Function, Stmt, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.witness import indexed, shaped
 
 _GUARDED = "TileLang guards accesses of tensors: it reads 0 out of bounds, and drops what is stored there"
 REPAIRED = "as TileLang lowers it, the barrier waits for none of the threads that do not take the branch"
@@ -49,10 +50,9 @@ def exits_of(function: Function, found: Sequence[TensorExit], sizes: Mapping[str
             continue
         if not _is_wrong(left, origin):
             continue
-        element = f"{left.buffer}[{', '.join(map(str, left.index))}]"
-        shape = ", ".join(map(str, left.extent))
+        element = indexed(left.buffer, left.index)
         then = "what is stored there is dropped" if left.stores else "0 is read there"
-        what = f"{element} is out of bounds, so that {then}: {left.buffer} has the shape [{shape}]"
+        what = f"{element} is out of bounds, so that {then}: {shaped(left.buffer, left.extent)}"
         kind = "store to" if left.stores else "read of"
         iterating = any(isinstance(s, For) and s.kind == "parallel" for s in steering.around(stmt))
         by = f" by iteration {left.lane} of T.Parallel" if iterating else ""
@@ -63,7 +63,7 @@ def exits_of(function: Function, found: Sequence[TensorExit], sizes: Mapping[str
 def unwritten_of(function: Function, sizes: Mapping[str, int]) -> Iterator[Fault]:
     """The warnings of outputs that no block of the grid writes in full."""
     for gap in unwritten(function, sizes):
-        name, element = gap.buffer.name, f"{gap.buffer.name}[{', '.join(map(str, gap.index))}]"
+        name, element = gap.buffer.name, indexed(gap.buffer.name, gap.index)
         others = f"nor at least {gap.count - 1:,} others of the {gap.every:,} elements of {name}"
         what = f"no block of the grid writes {element}, {others}"
         what = what if gap.count > 1 else f"no block of the grid writes {element}"

@@ -15,7 +15,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.reasons import Illegal, Unaligned
 
 _KEPT_BYTES = 1 << 24
 _MOST_ADDRESSES = 256
@@ -102,7 +102,7 @@ class Place:
             if len(crooked):
                 what = f"access of {self.name} at an address that is no multiple of {self.aligned} bytes"
                 world, lane = (int(i) for i in crooked[0][-2:])
-                raise Illegal(what, self.state.line, world, lane, self.name)
+                raise Unaligned(what, self.state.line, world, lane, self.name)
         if located.outside is None:
             return located.position, frame.active
         offending = located.outside if frame.active is None else located.outside & frame.active

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, variable
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.executions import executed
+from tlcheck.execute.reasons import Unaligned
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot import codec
@@ -79,6 +80,7 @@ def test_what_is_wrong_in_a_tail_alone_names_the_size() -> None:
 
 def test_a_tensor_map_of_odd_rows_is_refused() -> None:
     found = _executed("sm_90")
+    assert isinstance(found.illegal, Unaligned)
     assert str(found.illegal) == "a tensor map of A with a stride of 66 bytes, no multiple of 16"
     assert dict(found.sizes) == {"m": 65, "k": 33, "n": 67}
 

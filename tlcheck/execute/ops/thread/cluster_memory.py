@@ -18,7 +18,7 @@ from tlcheck.execute.memory.values import Array, Value, lanes_of, nothing_in
 from tlcheck.execute.ops.thread.bulk_transfers import issuers, where_in
 from tlcheck.execute.ops.thread.cluster_peers import destinations, moved, store_at, used_at
 from tlcheck.execute.ops.thread.mbarrier import barrier
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import NotModelled, Unaligned
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 
@@ -130,14 +130,14 @@ def _made(
     world = int(np.flatnonzero(mask)[0])
     thread, line = int(issuer[world].argmax()), source.state.line
     if octets % _UNIT:
-        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, world, thread, source.name)
+        raise Unaligned(f"bulk copy of {octets} bytes, which is no multiple of 16", line, world, thread, source.name)
     for place, verb in ((source, "bulk copy of"), (target, "bulk copy to")):
         memory, begin = place.memory, np.asarray(pick(place.address(frame)))
         if not isinstance(memory, Cells) or not memory.shared:
             raise NotModelled(f"tma_store_cluster of {place.name}")
         if (np.broadcast_to(begin, mask.shape)[mask] % _UNIT).any():
             what = f"bulk copy with an address in {place.name} that is no multiple of 16 bytes"
-            raise Illegal(what, line, world, thread, place.name)
+            raise Unaligned(what, line, world, thread, place.name)
         steps = np.arange(octets * 8 // place.kind.bits).reshape(-1, 1, 1) * place.kind.bits
         bits = np.broadcast_to(begin * 8 + steps, (len(steps), frame.worlds, 1))
         refuse_outside(place, bits[:, mask[:, 0]] // 8, place.kind, verb, (world, thread))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
 from tlcheck.snapshot.ir import Expr
 
 # CUtensorMapDataType -> bits
@@ -206,24 +206,28 @@ class Im2col:
         return self.tensor.box(frame, places, bits)
 
 
-def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
-    """Return what of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
+def refuse_unlawful(map_: Tiled | Im2col, frame: Frame) -> None:
+    """Raise Illegal for a tensor map that cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses."""
     tensor = map_.tensor
+    name = tensor.place.name
+
+    def refuse(kind: type[Illegal], what: str) -> NoReturn:
+        raise kind(f"a tensor map of {name} {what}", tensor.place.state.line, 0, 0, name)
+
     width = tensor.place.kind.bits
     inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * tensor.held.bits // 8
     for stride in tensor.strides[1:]:
         octets = int(np.max(stride.run(frame))) * width // 8
         if octets % 16:
-            return f"a tensor map of {tensor.place.name} with a stride of {octets} bytes, no multiple of 16"
+            refuse(Unaligned, f"with a stride of {octets} bytes, no multiple of 16")
     if np.any(np.asarray(tensor.place.address(frame)) % 16):
-        return f"a tensor map of {tensor.place.name} at an address that is no multiple of 16"
+        refuse(Unaligned, "at an address that is no multiple of 16")
     if isinstance(map_, Tiled) and max(map_.sizes) > _LARGEST_BOX:
-        return f"a tensor map of {tensor.place.name} with a box of {max(map_.sizes)} elements along a dimension"
+        refuse(Illegal, f"with a box of {max(map_.sizes)} elements along a dimension")
     if inner % 16:
-        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes, no multiple of 16"
+        refuse(Unaligned, f"with rows of {inner} bytes, no multiple of 16")
     if map_.span and inner > map_.span:
-        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes in a swizzle of {map_.span}"
-    return ""
+        refuse(Illegal, f"with rows of {inner} bytes in a swizzle of {map_.span}")
 
 
 def descriptor(e: Expr, program: KernelProgram) -> Tiled | Im2col:

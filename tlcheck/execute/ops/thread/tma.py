@@ -24,9 +24,9 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfer_of, where_in
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, used_at
-from tlcheck.execute.ops.thread.descriptors import Box, Gathered, Im2col, Tiled, descriptor, unlawful
+from tlcheck.execute.ops.thread.descriptors import Box, Gathered, Im2col, Tiled, descriptor, refuse_unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
 from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
@@ -41,7 +41,7 @@ def _bulk(
     """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
     width, shared = tensor.kind.bits, spots.shared
     if octets % 16:
-        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
+        raise Unaligned(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
     begin, inner = pick(tensor.address(frame)), pick(shared.address(frame))
     _refuse_unaligned(tensor, begin, 16)
     _refuse_unaligned(shared, inner, 16)
@@ -211,14 +211,14 @@ def _map(e: Expr, program: KernelProgram) -> Tiled | Im2col:
 
 
 def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code]) -> Boxes:
-    tensor, state = map_.tensor.place, shared.state
+    tensor = map_.tensor.place
     spots = _Spots(shared, map_.tensor.held)
     examined = False
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
         nonlocal examined
-        if not examined and (problem := unlawful(map_, frame)):
-            raise Illegal(problem, state.line, 0, 0, tensor.name)
+        if not examined:
+            refuse_unlawful(map_, frame)
         examined = True
         at = pick(shared.address(frame))
         _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
@@ -227,7 +227,7 @@ def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code])
         if isinstance(map_, Tiled):
             # the manual does not say so: an H100 stops where a box begins between two units of 16 bytes of a row
             what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
-            _refuse(tensor, np.asarray(starts[0]) * tensor.kind.bits % 128 != 0, what)
+            _refuse_any(tensor, np.asarray(starts[0]) * tensor.kind.bits % 128 != 0, what)
         return replace(map_.at(frame, starts, bits), where=where, held=map_.tensor.held)
 
     return box
@@ -265,16 +265,16 @@ class _Spots:
 
 
 def _refuse_unaligned(place: BufferElement, address: Value, octets: int) -> None:
-    """Raise Illegal where a copy's address is no multiple of so many bytes."""
+    """Raise Unaligned where a copy's address is no multiple of so many bytes."""
     what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
-    _refuse(place, np.asarray(address) % octets != 0, what)
+    _refuse_any(place, np.asarray(address) % octets != 0, what)
 
 
-def _refuse(place: BufferElement, wrong: Array, what: str) -> None:
-    """Raise Illegal with the first world in which something is wrong, if there is one."""
-    found = np.argwhere(np.atleast_2d(wrong))
+def _refuse_any(place: BufferElement, unaligned: Array, what: str) -> None:
+    """Raise Unaligned with the first world in which a copy is, if there is one."""
+    found = np.argwhere(np.atleast_2d(unaligned))
     if len(found):
-        raise Illegal(what, place.state.line, int(found[0][-2]), 0, place.name)
+        raise Unaligned(what, place.state.line, int(found[0][-2]), 0, place.name)
 
 
 def _load_bulk(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, region
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
 from tlcheck.snapshot.ir import Expr, If, Seq, Store
 from tlcheck.targets.lookup import target
 
@@ -77,7 +77,7 @@ def test_bulk_zeros() -> None:
 
 
 def test_bulk_zeros_begin_at_16_bytes_and_stay_within_the_buffer() -> None:
-    with pytest.raises(Illegal, match="no multiple of 16 bytes"):
+    with pytest.raises(Unaligned, match="no multiple of 16 bytes"):
         zeroed(Options(source=False, target=target("sm_100")), 2)
     with pytest.raises(Illegal, match="out of bounds"):
         zeroed(Options(source=False, target=target("sm_100")), 12)
