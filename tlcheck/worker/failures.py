@@ -20,6 +20,8 @@ _DIAGNOSTIC = re.compile(r"error: (.*)\n\s*-->\s*([^\n]*?:\d+):\d+")
 _NUMBER = re.compile(r"SystemExit: \d+")
 _FATAL = re.compile(r"Fatal Python error: .*")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
+_WITHOUT_GPU = ("not compiled with CUDA", "No CUDA GPUs are available", "Found no NVIDIA driver")  # torch's words
+_GUARD = ' (put what needs a GPU under `if __name__ == "__main__":`)'
 
 
 class RequestError(Exception):
@@ -65,6 +67,7 @@ def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure
     message = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(kind, phase, f"{type(error).__name__}: {error.msg}", "", f"{error.filename}:{error.lineno}")
+    message += _GUARD if phase == "import" and any(words in message for words in _WITHOUT_GPU) else ""
     return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), where_raised(error, user_file))
 
 

@@ -42,6 +42,14 @@ def test_an_exception_without_a_message_has_its_name() -> None:
     assert from_exception(AssertionError(), "build", "kernels.py").message == "AssertionError"
 
 
+def test_a_file_that_needs_a_gpu_when_it_is_imported_is_told_what_to_do() -> None:
+    error = AssertionError("Torch not compiled with CUDA enabled")
+    assert from_exception(error, "import", "k.py").message == (
+        'AssertionError: Torch not compiled with CUDA enabled (put what needs a GPU under `if __name__ == "__main__":`)'
+    )
+    assert from_exception(error, "run", "k.py").message == "AssertionError: Torch not compiled with CUDA enabled"
+
+
 def test_a_request_is_told_without_its_type() -> None:
     failure = from_exception(RequestError("no such file: a.py"), "import", "a.py")
     assert failure == Failure("usage", "import", "no such file: a.py")
