@@ -10,9 +10,13 @@ from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.parser import Parser
 from tlcheck.cli.reduce import add_reducing_arguments, wrong_kernel
 from tlcheck.exits import exit_code
+from tlcheck.lower.runs import Lowered
 from tlcheck.remedy.issue import IssueSearch
+from tlcheck.remedy.search import WrongKernel
 from tlcheck.report import issue_markdown
 from tlcheck.report.outputs import Outputs
+from tlcheck.verdicts.commands import is_captured
+from tlcheck.verdicts.results import Result, read_snapshot
 
 
 def add_arguments(parser: Parser) -> None:
@@ -26,6 +30,13 @@ def run(args: argparse.Namespace) -> int:
     seconds = 0.0 if args.reduced else args.seconds
     with stoppable() as interruption, wrong_kernel(args, interruption, seconds) as (reducer, lowered, result):
         reduced = replace(reducer, thorough=True).reduced(lowered, result)
-        issue = IssueSearch.of(reducer, reduced).issue()
+        issue = IssueSearch.of(reducer, reduced, _whole(lowered, result) if seconds else None).issue()
     target.deliver("report", {"text": lambda file: issue_markdown.write(file, issue)})
     return interruption.code(exit_code())
+
+
+def _whole(lowered: Lowered, result: Result) -> WrongKernel | None:
+    """The kernel as it was; None where its script alone can make it."""
+    if lowered.snapshot is None or is_captured(result.run):
+        return None
+    return WrongKernel(result, read_snapshot(lowered.snapshot))

@@ -8,6 +8,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tlcheck.gate.verdict_outcomes import wrong_claims
@@ -55,8 +56,8 @@ class CudaChange:
 
 @dataclass(frozen=True)
 class SharedBytes:
-    """A record of buffers that overlap in shared memory. first: buffer -> its first byte. apart: the change with which
-    they do not overlap; empty where none was tried.
+    """A record of buffers that overlap in shared memory. first: buffer -> its first byte. apart: the workaround with
+    which they do not; empty where it does not move them.
     """
 
     first: Mapping[str, int]
@@ -84,15 +85,18 @@ class Issue:
 
 @dataclass(frozen=True)
 class IssueSearch:
-    """Finds what an issue says. reducer: that has made the kernel small. settings: for the kernel of its script."""
+    """Finds what an issue says. reducer: that has made the kernel small. settings: for the kernel of its script. whole:
+    the kernel that it was made of; None where the small one is that kernel, or no one but its script can make it.
+    """
 
     reducer: Reducer
     reduced: Reduced
     script: Reproduction
     settings: Settings
+    whole: WrongKernel | None = None
 
     @classmethod
-    def of(cls, reducer: Reducer, reduced: Reduced) -> IssueSearch:
+    def of(cls, reducer: Reducer, reduced: Reduced, whole: WrongKernel | None) -> IssueSearch:
         """Return the search for a kernel that is small by now."""
         run = reduced.result.run
         script = Reproduction.of(reduced.text, reduced.function, run.target, reduced.result.pass_configs or {})
@@ -100,7 +104,7 @@ class IssueSearch:
         settings = replace(
             reducer.settings, arch=(run.target,), args={}, pass_configs=configs, scripts=None, cluster=None
         )
-        return cls(reducer, reduced, script, settings)
+        return cls(reducer, reduced, script, settings, whole)
 
     def issue(self) -> Issue:
         """Return the issue; with a script alone where the user has ended the command."""
@@ -153,10 +157,13 @@ class IssueSearch:
         return hidden or (self.script, None)
 
     def _workarounds(self, wrong: WrongKernel) -> Workarounds:
-        """Search for what mends the small kernel."""
+        """Search for what mends the small kernel, and the one that it was made of."""
         reducer, policy = self.reducer, Policy(excusing=False, execute=self.reducer.request)
         folder, watcher = reducer.folder, reducer.watcher
         search = WorkaroundSearch(self.settings, policy, folder, watcher, False, reducer.stoppable, reducer.stopped)
+        if self.whole is not None:
+            whole = replace(search, settings=reducer.settings)
+            search = replace(search, whole=partial(whole.attempt, self.whole))
         return search.search(wrong)
 
     def _right(self, kernel: Selection, claim: Claim, found: Workarounds) -> dict[str, Snapshot]:
@@ -185,14 +192,17 @@ def least_change(wrong: Snapshot, right: Mapping[str, Snapshot]) -> CudaChange |
 
 
 def overlap(claim: Claim, wrong: Snapshot, right: Mapping[str, Snapshot]) -> SharedBytes | None:
-    """Return where the buffers of a finding overlap in shared memory, and the first of `right` that keeps them apart;
+    """Return where the buffers of a finding overlap in shared memory, and the first of `right` if it keeps them apart;
     None where they do not, or where the CUDA itself says it.
+
+    The first one is the workaround that the issue names: it does not speak of another one here.
     """
     finding, places = claim.finding, _places(wrong)
     named = finding.origin.buffers if finding is not None and finding.origin is not None else ()
     first = {name: places[name] for name in named if name in places}
-    apart = [what for what, snapshot in right.items() if not set(first) <= set(_places(snapshot))]
-    return SharedBytes(first, apart[0] if apart else "") if len(first) > 1 else None
+    what, snapshot = next(iter(right.items()), ("", wrong))
+    is_apart = not set(first) <= set(_places(snapshot))
+    return SharedBytes(first, what if is_apart else "") if len(first) > 1 else None
 
 
 def _places(snapshot: Snapshot) -> dict[str, int]:

@@ -88,7 +88,8 @@ class WorkaroundSearch:
     """A search for workarounds. everything: all changes of each kind, not only up to the first that mends.
 
     policy: how kernels are executed. folder: of files. stoppable: takes what ends the work where the user ends the
-    command; stopped: whether they did.
+    command; stopped: whether they did. whole: looks at a change in the kernel that this one was made of: one that does
+    not mend it is no workaround. None where there is no such kernel.
     """
 
     settings: Settings
@@ -98,6 +99,11 @@ class WorkaroundSearch:
     everything: bool = False
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None
     stopped: Callable[[], bool] = lambda: False
+    whole: Callable[[KernelChange], Attempt] | None = None
+
+    def attempt(self, wrong: WrongKernel, change: KernelChange) -> Attempt:
+        """Look at one change; it is open where the user has ended the command."""
+        return self._judged(wrong, [change], brief=False).get(change, Attempt(change, OPEN))
 
     def search(self, wrong: WrongKernel) -> Workarounds:
         """Try one pass configuration, then a build argument, another release, and at last two pass configurations."""
@@ -140,7 +146,15 @@ class WorkaroundSearch:
         brief = self._judged(wrong, wanted, brief=briefly)
         hopeful = [change for change, trial in brief.items() if briefly and trial.outcome == MENDS]
         sure = self._judged(wrong, hopeful, brief=False) if hopeful else {}
-        return [sure.get(change) or brief[change] for change in wanted if change in brief]
+        trials = [sure.get(change) or brief[change] for change in wanted if change in brief]
+        return [self._as_a_whole(trial) for trial in trials]
+
+    def _as_a_whole(self, trial: Attempt) -> Attempt:
+        """The attempt; where it mends this kernel alone, with the outcome of the whole one."""
+        if self.whole is None or trial.outcome != MENDS:
+            return trial
+        outcome = self.whole(trial.change).outcome
+        return trial if outcome == MENDS else replace(trial, outcome=outcome)
 
     def _judged(
         self, wrong: WrongKernel, wanted: Sequence[KernelChange], *, brief: bool

@@ -73,8 +73,8 @@ def _as_named(origin: FindingOrigin | None, generated: Sequence[str]) -> Finding
 def _overlap(found: SharedBytes) -> str:
     """Say where two buffers lie in shared memory."""
     places = ", ".join(f"`{name}` from byte {byte:,}" for name, byte in found.first.items())
-    apart = f"; with {found.apart} they do not overlap" if found.apart else ""
-    return f"**Shared memory**: {places}{apart}."
+    apart = f" They lie apart with {found.apart}." if found.apart else ""
+    return f"**Shared memory**: {places}.{apart}"
 
 
 def _about(origin: FindingOrigin | None, ordering: str = "") -> re.Pattern[str]:

@@ -289,12 +289,13 @@ def test_where_buffers_overlap_is_told_where_the_cuda_does_not_name_them() -> No
     pointers = [(Expr("var", "handle", (), name), place) for name, place in (("Q", 0), ("K", 4096))]
     placed = replace(function, places=tuple(pointers))
     wrong = replace(snapshot, checkpoints={**snapshot.checkpoints, Checkpoint.DEVICE_TIR: placed})
-    found = overlap(claim, wrong, {"0.1.14": wrong, "TL_X=False": snapshot, "TL_Y=True": snapshot})
+    found = overlap(claim, wrong, {"TL_X=False": snapshot, "0.1.14": wrong})
     assert found == SharedBytes({"Q": 0, "K": 4096}, "TL_X=False")
+    assert overlap(claim, wrong, {"0.1.14": wrong, "TL_X=False": snapshot}) == SharedBytes({"Q": 0, "K": 4096}, "")
     assert overlap(claim, snapshot, {}) is None
     generated = (*["  f();"] * 60, "  *(uint4*)(((half_t*)buf_dyn_shmem) + PLACE) = x;", "  g();")
     text = markdown(replace(about, claim=claim, cuda=None, overlap=found, generated=generated))
-    assert "**Shared memory**: `Q` from byte 0, `K` from byte 4,096; with TL_X=False they do not overlap.\n" in text
+    assert "**Shared memory**: `Q` from byte 0, `K` from byte 4,096. They lie apart with TL_X=False.\n" in text
     assert "**CUDA** of 0.1.13, the lines about `buf_dyn_shmem`, where `Q` lies:\n```cuda\n  *(uint4*)" in text
     assert len(text.splitlines()) <= LONGEST
 

@@ -40,7 +40,7 @@ KERNEL = WrongKernel(Result(make_run(), (claim(), claim("undecided", "D"))), cas
 def searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Search where these changes have these outcomes, and all others change nothing."""
 
-    def searched(outcomes: Mapping[str, str], *, everything: bool = False) -> module.Workarounds:
+    def searched(outcomes: Mapping[str, str], *, everything: bool = False, whole: Any = None) -> module.Workarounds:
         def judged(
             self: object, wrong: WrongKernel, wanted: Sequence[KernelChange], *, brief: bool
         ) -> dict[KernelChange, Attempt]:
@@ -49,7 +49,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         monkeypatch.setattr(WorkaroundSearch, "_judged", judged)
         monkeypatch.setattr(module, "installed_around", lambda *_: (["0.1.8"], ["0.1.10", "0.1.11"]))
         watcher = cast(Any, SimpleNamespace(goal=lambda text: None))
-        search = WorkaroundSearch(Settings(), Policy(), tmp_path, watcher, everything)
+        search = WorkaroundSearch(Settings(), Policy(), tmp_path, watcher, everything, whole=whole)
         kernel = replace(KERNEL, result=replace(KERNEL.result, run=replace(make_run(), numbers={"stages": "2"})))
         return search.search(kernel)
 
@@ -63,6 +63,13 @@ def test_the_first_kind_that_helps_is_the_last_that_is_tried(searched: Any) -> N
     assert [trial.change.words for trial in found.found] == ["stages=0"]
     found = searched({"TileLang 0.1.11": MENDS, "TileLang 0.1.8": MENDS})
     assert [trial.change.words for trial in found.found] == ["TileLang 0.1.11"], "newer ones first, the nearest first"
+
+
+def test_a_change_that_mends_the_small_kernel_alone_does_not_help(searched: Any) -> None:
+    outcomes = {"TL_DISABLE_WGMMA=True": MENDS, "stages=1": MENDS, "TileLang 0.1.10": MENDS}
+    found = searched(outcomes, whole=lambda change: Attempt(change, MENDS if change.words == "stages=1" else WRONG))
+    assert [trial.change.words for trial in found.found] == ["stages=1"]
+    assert {t.change.words: t.outcome for t in found.trials}["TL_DISABLE_WGMMA=True"] == WRONG
 
 
 def test_everything_is_tried_where_that_is_asked_for(searched: Any) -> None:
