@@ -62,7 +62,7 @@ class TracedLines:
             return "an input" if step.input else "nothing wrote it"
         parts = [operation(step.origin.stmt)]
         if step.products:
-            parts[0] += f" of {step.products} products, the last that counts"
+            parts[0] += f" of {step.products} products (one shown)"
         if step.lane is not None:
             parts.append(f"{'iteration' if level == SOURCE else 'thread'} {step.lane}")
         parts += [f"{name} = {value}" for name, value in step.origin.loops]
