@@ -78,13 +78,14 @@ def _title(issue: Issue, finding: Finding) -> str:
 def _cause(issue: Issue, finding: Finding) -> Iterator[str]:
     """Yield what happens first, what comes of it, and the pass."""
     lines, history = issue.text.splitlines(), _history(finding)
+    names = (issue.claim.buffer, *(finding.origin.buffers if finding.origin is not None else ()))
     if finding.origin is not None and issue.claim.kind == "atomic":
-        yield _sentence(quoted(f"{finding.what}, at line {finding.origin.line}", lines))
+        yield _sentence(quoted(f"{finding.what}, at line {finding.origin.line}", lines), names)
         yield f"For example in {finding.words}."
     elif finding.origin is not None:
-        yield _sentence(quoted(finding.origin.words, lines))
+        yield _sentence(quoted(finding.origin.words, lines), names)
     else:
-        yield _sentence(quoted(finding.words, lines))
+        yield _sentence(quoted(finding.words, lines), names)
     if (stmt := _lowered_statement(finding)) and not (finding.origin is not None and finding.origin.line):
         yield f"In the TIR that is `{stmt}`."
     if issue.shown is not None and finding.origin is not None:
@@ -161,9 +162,12 @@ def quoted(words: str, lines: Sequence[str]) -> str:
     return re.sub(r"at line (\d+)", statement, words)
 
 
-def _sentence(words: str) -> str:
-    """Words with a full stop; an element or an instruction at their beginning keeps its spelling."""
-    if element := re.match(r"\w+\[[^\]]*\]|\w*_\w*|\w+(\.\w+)+", words):
+def _sentence(words: str, names: Sequence[str] = ()) -> str:
+    """Words with a full stop; an element, an instruction or one of these names at their beginning keeps its
+    spelling.
+    """
+    named = "|".join(re.escape(name) for name in names if name) or "$^"
+    if element := re.match(rf"\w+\[[^\]]*\]|\w*_\w*|\w+(\.\w+)+|({named})(?= is )", words):
         return f"`{element[0]}`{words[element.end() :]}."
     return f"{words[:1].upper()}{words[1:]}."
 

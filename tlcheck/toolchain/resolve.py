@@ -104,10 +104,10 @@ def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:
     install = f"run `{install_of([toolchain], recipe.requirements)}`"
     if kind != "release" or recipe.name in RELEASES:
         return install
-    newest, close = max(RELEASES, key=Version), did_you_mean(recipe.name, RELEASES)
+    newest = max(RELEASES, key=Version)
     if Version(recipe.name) > Version(newest):
-        return f"it is newer than {newest}, the newest that tlcheck knows; if there is such a release, {install}{close}"
-    return f"tlcheck knows no such release{close}"
+        return f"it is newer than {newest}, the newest that tlcheck knows; if there is such a release, {install}"
+    return f"tlcheck knows no such release{did_you_mean(recipe.name, RELEASES)}"
 
 
 def install_of(toolchains: Iterable[str], requirements: Iterable[str] = ()) -> str:

@@ -139,7 +139,10 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 @pytest.mark.parametrize(
     ("release", "said"),
-    [("0.1.99", "; if there is such a release, run `tlcheck toolchain install 0.1.99`"), ("0.1.7.post9", "; did you")],
+    [
+        ("0.1.99", "; if there is such a release, run `tlcheck toolchain install 0.1.99`\n"),
+        ("0.1.7.post9", "; did you"),
+    ],
 )
 def test_an_unknown_release_is_not_recommended(
     release: str, said: str, cache: object, capsys: pytest.CaptureFixture[str]

@@ -356,7 +356,8 @@ def test_names_at_the_beginning_of_a_sentence_keep_their_spelling() -> None:
     )
     assert _sentence("c[0, 1] is read") == "`c[0, 1]` is read."
     assert _sentence("fence.proxy.async is missing") == "`fence.proxy.async` is missing."
-    assert _sentence("a barrier is missing") == "A barrier is missing."
+    assert _sentence("a barrier is missing", ["a"]) == "A barrier is missing."
+    assert _sentence("dQ is wrong", ["dQ"]) == "`dQ` is wrong."
 
 
 def test_lines_become_statements() -> None:
