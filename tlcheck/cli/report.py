@@ -15,7 +15,6 @@ from tlcheck.remedy.issue import IssueSearch
 from tlcheck.remedy.search import WrongKernel
 from tlcheck.report import issue_markdown
 from tlcheck.report.outputs import Outputs
-from tlcheck.verdicts.commands import is_captured
 from tlcheck.verdicts.results import Result, read_snapshot
 
 
@@ -37,6 +36,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _whole(lowered: Lowered, result: Result) -> WrongKernel | None:
     """The kernel as it was; None where its script alone can make it."""
-    if lowered.snapshot is None or is_captured(result.run):
+    if lowered.snapshot is None or result.run.is_captured:
         return None
     return WrongKernel(result, read_snapshot(lowered.snapshot))

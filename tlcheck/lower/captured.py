@@ -13,7 +13,7 @@ from rich.filesize import decimal
 
 from tlcheck.errors import UsageError
 from tlcheck.files import replace_all, save
-from tlcheck.lower.runs import CapturedOrigin, Lowered, Position, RecordedCall, unique_name
+from tlcheck.lower.runs import CapturedOrigin, Lowered, Position, RecordedCall, Run, unique_name
 from tlcheck.worker import packages
 
 _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
@@ -66,7 +66,7 @@ def write(
             files[file] = text
         for lowered in kernels:
             place = lowered.run.position
-            case = f"{file.name}::{cases[place]}" if place in cases else _NO_CASE
+            case = f"{file.name}::{cases[place]}" if place in cases else _without_case(lowered.run)
             kept = [f"{names[place]}.snapshot.json"] if snapshots else []
             words = (*kept, case, *_recorded_in_words(lowered.recorded))
             named.append((lowered, ", ".join(words) if lowered.snapshot else ""))
@@ -77,6 +77,11 @@ def write(
     for lowered in found if snapshots else ():
         _save(lowered, output / names[lowered.run.position])
     return named
+
+
+def _without_case(run: Run) -> str:
+    """Say why a kernel has no case. One that was built from its file, not by a script, needs none."""
+    return _NO_CASE if run.is_captured else f"needs no case: {run.case} builds it"
 
 
 def _file_names(found: Sequence[Lowered]) -> dict[Position, str]:

@@ -54,6 +54,11 @@ class Run:
         return f"{self.file}::{self.name}" if self.name else self.file
 
     @property
+    def is_captured(self) -> bool:
+        """Whether a kernel is a script's: those have their arguments in their names, and are found by running it."""
+        return "[" in self.name
+
+    @property
     def slug(self) -> str:
         """A file name that says what this is a run of."""
         name = re.sub(r"[^\w.=,\[\]-]", "_", self.name)[:_LONGEST_NAME]

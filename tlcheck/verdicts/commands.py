@@ -40,11 +40,6 @@ def bisecting(run: Run) -> str:
     return f"since when: {bisect_of(run)}; by which pass: {bisect_passes_of(run)}"
 
 
-def is_captured(run: Run) -> bool:
-    """Whether a kernel is a script's: those have their arguments in their names, and are found by running it."""
-    return "[" in run.name
-
-
 def _bisect(run: Run, *options: str) -> str:
-    case = run.file if is_captured(run) else run.case
+    case = run.file if run.is_captured else run.case
     return shlex.join(["tlcheck", "bisect", case, "--arch", run.target, *options, *run.said])

@@ -9,7 +9,7 @@ from tlcheck.lower.runs import near
 from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import Claim, Finding, Weight
-from tlcheck.verdicts.commands import bisect_of, explain_of, fix_of, is_captured
+from tlcheck.verdicts.commands import bisect_of, explain_of, fix_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.source_lines import text_at
 from tlcheck.witness import Accesses, Act, Addition, Element, indexed
@@ -244,7 +244,7 @@ def _search(result: Result, finding: Finding, right: str) -> Iterator[str]:
     """The command that looks for what helps, where nothing is known to."""
     if finding.blame != "compiler" or right or result.saved:
         return
-    if is_captured(result.run):
+    if result.run.is_captured:
         yield f"`{bisect_of(result.run)}` says which release is right"
     else:
         yield f"`{fix_of(result.run)}` looks for a workaround"

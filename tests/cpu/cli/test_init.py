@@ -175,7 +175,9 @@ def test_a_file_of_whose_kernels_no_case_can_be_made_is_checked_as_it_is(
     snapshot = project / "kernel.snapshot.json"
     snapshot.touch()
     origin = CapturedOrigin("mylib.kernels", "scatter", {"n": "64"})
-    runs = [Run(f"tests/test_{name}.py", "k", "sm_90", PINNED, {}, position=(n, 0)) for n, name in enumerate("ab")]
+    runs = [
+        Run(f"tests/test_{name}.py", "k[n=64]", "sm_90", PINNED, {}, position=(n, 0)) for n, name in enumerate("ab")
+    ]
     found = [Lowered(runs[0], snapshot, origin=origin), Lowered(runs[1], snapshot)]
     monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(found))
     checked: list[list[str]] = []
@@ -187,7 +189,7 @@ def test_a_file_of_whose_kernels_no_case_can_be_made_is_checked_as_it_is(
     monkeypatch.setattr("tlcheck.cli.check.run", check)
     assert main(["init"]) == 0
     said = capsys.readouterr().out
-    assert "tests/test_b.py::k  no case can build it: its builder is inside a function, or takes more" in said
+    assert "tests/test_b.py::k[n=64]  no case can build it: its builder is inside a function, or takes more" in said
     assert 'paths = ["cases", "tests/test_b.py"]  #' in (project / "pyproject.toml").read_text()
     found[:] = found[1:]
     assert main(["init", "--force"]) == 0

@@ -46,5 +46,5 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     count = evidence.difference.repeated if evidence.difference else None
     if count is None:
         return None
-    what = f"{count.wrong} of {count.total} additions are more than what is intended"
+    what = f"{count.wrong} of {count.total} additions are more than intended"
     return Broken(what, count.witness, site=count.site)
