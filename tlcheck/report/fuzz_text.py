@@ -7,6 +7,7 @@ from typing import TextIO
 
 from tlcheck.fuzz.folder import CampaignFolder, Found
 from tlcheck.report.fuzz_index import rates
+from tlcheck.verdicts.words import plural
 
 _SHOWN = 20
 
@@ -27,7 +28,7 @@ def _lines(folder: CampaignFolder) -> Iterator[str]:
         yield f"{folder.kernel(found)}: tlcheck fails, please report it: {found.what}"
     known = sum(1 for f in state.found if f.known)
     yield f"{rates(state)}: {', '.join(f'{count:,} {sort}' for sort, count in sorted(state.sorts.items()))}"
-    yield f"{len(new)} findings that are not known, {known} that are: {folder.path / 'index.md'}"
+    yield f"{plural(len(new), 'new finding')}, {known} known: {folder.path / 'index.md'}"
 
 
 def _finding(folder: CampaignFolder, found: Found) -> Iterator[str]:

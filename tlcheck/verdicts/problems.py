@@ -68,7 +68,8 @@ class Problem:
     @property
     def title(self) -> str:
         """`TLR001 unordered-accesses: nothing orders two accesses to a`."""
-        return f"{self.rule} {self.name}{' (hazard)' if self.weight == 'hazard' else ''}: {self.what}"
+        what = self.what.removeprefix(f"{self.name}: ")
+        return f"{self.rule} {self.name}{' (hazard)' if self.weight == 'hazard' else ''}: {what}"
 
     def blamed_for(self, targets: Sequence[str]) -> str:
         """`[TileLang 0.1.9, sm_80 sm_90]`, `[your kernel]`; with `expected` and the like where it does not count."""

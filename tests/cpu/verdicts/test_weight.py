@@ -53,3 +53,10 @@ def test_both_fail_and_are_told_apart(
     (outcome,) = verdict_outcomes((), found.claims)
     assert outcome.klass == klass
     assert summary in summary_in_words([found])
+
+
+def test_a_title_has_its_rules_name_once() -> None:
+    found = result("error")
+    assert found.claims[0].finding is not None
+    problem = problem_of(found, found.claims[0], found.claims[0].finding)
+    assert replace(problem, rule="TLL002", name="deadlock", what="deadlock: waits").title == "TLL002 deadlock: waits"
