@@ -13,6 +13,8 @@ from tlcheck.worker import triton_driver
 from tlcheck.worker.failures import RequestError
 
 _HIP = "7.2.0"  # of a torch that is built for ROCm
+_MEMORY = 80 * 2**30
+_KINDS = {"cuda": 2, "hip": 10}  # DLPack's numbers
 # The modules in which TileLang's releases ask whether ROCm is installed: to them it is.
 _ASKING = ("tilelang.rocm.target", "tilelang.utils.target")
 
@@ -26,7 +28,7 @@ def known_target(arch: str) -> Target:
 
 
 def pretend(arch: str) -> None:
-    """Make torch, and Triton with it, report one device of this arch, whatever there is: kernels choose tiles by it."""
+    """Make torch, Triton and TVM report one device of this arch, whatever there is: kernels choose tiles by it."""
     found = known_target(arch)
     try:
         import torch
@@ -38,7 +40,7 @@ def pretend(arch: str) -> None:
         major=major,
         minor=minor,
         multi_processor_count=limits.multiprocessors,
-        total_memory=80 * 2**30,
+        total_memory=_MEMORY,
         warp_size=found.warp,
         max_threads_per_multi_processor=limits.resident_threads,
         shared_memory_per_block=limits.static_shared,
@@ -59,11 +61,50 @@ def pretend(arch: str) -> None:
     for name, answer in answers.items():
         setattr(torch.cuda, name, _always(answer))
     triton_driver.pretend()
+    _answer_tvm(_KINDS[found.kind], properties)
     version: Any = torch.version
     version.hip = _HIP if found.family == AMD else None
     if found.family == AMD:
         version.cuda = None
         _have_rocm()
+
+
+def _answer_tvm(wanted: int, properties: Any) -> None:
+    """TileLang's cost models ask TVM for the device, libraries for its capability while they are imported.
+
+    wanted: its kind, as DLPack numbers them. properties: as torch reports them.
+    """
+    tilelang: Any = sys.modules.get("tilelang")
+    if tilelang is None:
+        return
+    # by the numbers of tvm::runtime::DeviceAttrKind
+    answers = {
+        0: 1,
+        1: 1024,
+        2: properties.warp_size,
+        3: properties.shared_memory_per_block,
+        4: f"{properties.major}.{properties.minor}",
+        5: properties.name,
+        6: 1_980_000,
+        7: properties.multi_processor_count,
+        8: "[1024, 1024, 64]",
+        11: 12080,
+        12: 12080,
+        13: properties.L2_cache_size,
+        14: _MEMORY,
+        15: _MEMORY,
+    }
+    device: Any = tilelang.tvm.runtime.Device
+    ask = getattr(device._GetDeviceAttr, "asks", device._GetDeviceAttr)
+
+    def attribute(self: Any, kind: int, index: int, attr: int) -> Any:
+        return answers[attr] if kind == wanted and attr in answers else ask(self, kind, index, attr)
+
+    attribute.asks = ask  # type: ignore[attr-defined]
+    device._GetDeviceAttr = attribute
+    driver: Any = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
+    if driver is not None:  # not imported here: in old releases that needs a device, and aborts in 0.1.8
+        driver.get_cuda_device_properties = _always(properties)
 
 
 def _have_rocm() -> None:

@@ -458,6 +458,15 @@ def test_a_kernel_that_fails_fails_alone(capsys: pytest.CaptureFixture[str]) -> 
     assert found["kinds.py::add[n=64]-2"] == ""
 
 
+def test_a_case_file_finds_the_device_that_scripts_find(capsys: pytest.CaptureFixture[str]) -> None:
+    """A library may choose its kernels by the compute capability while it is imported."""
+    asks = "from tilelang.contrib import nvcc\nassert nvcc.get_target_compute_version() == '9.0'"
+    case = "from tlcheck.case import Case\nmine = Case(add, args={'n': 64}, targets=('sm_90',))"
+    script("asks.py", LAZY, asks, case)
+    code, report = check(capsys, "asks.py", "--arch", "sm_90")
+    assert (code, cases(report)) == (0, {"asks.py::mine": ""})
+
+
 def test_captured_kernels_are_cases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     script("lazy.py", LAZY, "if __name__ == '__main__':\n    add(64)\n    add(128, block=32)\n    add(192)")
     script("eager.py", EAGER, "if __name__ == '__main__':\n    copy(torch.empty(192, device='cuda'))")

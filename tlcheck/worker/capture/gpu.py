@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from tilelang import tvm
 
 from tlcheck.targets.target import Target
 
 _MEMORY = 80 * 2**30
-_KINDS = {"cuda": 2, "hip": 10}  # DLPack's numbers
 
 
 class Event:
@@ -112,39 +109,6 @@ def install(target: Target) -> None:
     torch.cuda.nvtx.range = _context  # type: ignore[assignment, unused-ignore]
     if target.kind == "cuda":
         torch.version.cuda = torch.version.cuda or "12.8"
-    _answer_tvm(_KINDS[target.kind])
-
-
-def _answer_tvm(wanted: int) -> None:
-    """TileLang's cost models ask TVM for the device. wanted: its kind, as DLPack numbers them."""
-    properties = torch.cuda.get_device_properties(0)
-    # by the numbers of tvm::runtime::DeviceAttrKind
-    answers = {
-        0: 1,
-        1: 1024,
-        2: properties.warp_size,
-        3: properties.shared_memory_per_block,
-        4: f"{properties.major}.{properties.minor}",
-        5: properties.name,
-        6: 1_980_000,
-        7: properties.multi_processor_count,
-        8: "[1024, 1024, 64]",
-        11: 12080,
-        12: 12080,
-        13: properties.L2_cache_size,
-        14: _MEMORY,
-        15: _MEMORY,
-    }
-    device: Any = tvm.runtime.Device
-    ask = device._GetDeviceAttr
-
-    def attribute(self: Any, kind: int, index: int, attr: int) -> Any:
-        return answers[attr] if kind == wanted and attr in answers else ask(self, kind, index, attr)
-
-    device._GetDeviceAttr = attribute
-    driver: Any = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
-    if driver is not None:  # not imported here: in old releases that needs a device, and aborts in 0.1.8
-        driver.get_cuda_device_properties = _always(properties)
 
 
 def _always(value: Any) -> Callable[..., Any]:
