@@ -20,6 +20,7 @@ from tlcheck.execute.observe.clock import VectorClock
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, made
+from tlcheck.program.idle import using
 from tlcheck.program.unused import unused
 from tlcheck.signatures.signature import Completion
 from tlcheck.signatures.table import signature_of
@@ -39,7 +40,8 @@ class HappensBefore(VectorClock):
     tensors: those that are watched, by the number of their allocation. buffers: those that were accessed, each with the
     name of its parameter, empty for shared memory. races: see `Watch`. ordering: whether atomics on tensors may order
     blocks. releases: what atomics and fences order, where the kernel has such; None where it has not, or nobody looks.
-    unused: statements whose result nothing uses: what they read does not matter.
+    unused: statements whose result nothing uses: what they read does not matter. using: the threads that use the
+    result of others, where not all do.
     """
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
@@ -54,6 +56,7 @@ class HappensBefore(VectorClock):
         self.ordering = False
         self.releases: Releases | None = None
         self.unused = unused(machine.function)
+        self.using = using(machine.function, machine.state.threads)
         self._active_of: dict[int, tuple[Mask, Mask]] = {}  # by the mask's id: the mask, and its watched part
 
     def covers(self, place: Place) -> bool:

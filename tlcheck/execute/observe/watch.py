@@ -99,6 +99,9 @@ class Watch(HappensBefore):
         self._reads_late |= by is not None and isinstance(place.memory, Pages)  # a bulk copy reads when it lands
         if origin.stmt in self.unused:
             return
+        lanes = self.using.get(origin.stmt) if origin.stmt is not None and by is None else None
+        if lanes is not None and mask.shape[-1] == len(lanes):
+            mask = mask & lanes
         access = self._access(place, position, mask, _Event("read", proxy, origin), by)
         if access is not None:
             self._check(access, after_write=access.shadow.wrote(access.cells, self.machine.state.threads))

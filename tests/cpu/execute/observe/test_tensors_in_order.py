@@ -301,3 +301,23 @@ def test_blocks_that_the_cases_inputs_send_to_one_element_race(second: int, race
     found = execute(kernel.snapshot((body,), (body,)), Request(seeds=(0,), given=given, overlap=shared))
     assert len(found.blocks) == 40
     assert ("blocks race" in found.ordered.get("N", "")) == races
+
+
+@pytest.mark.parametrize(
+    ("users", "handed_on", "is_race"), [("lt", False, False), ("ge", False, True), ("lt", True, True)]
+)
+def test_a_racy_read_matters_in_threads_that_use_its_value(users: str, handed_on: bool, is_race: bool) -> None:
+    """Threads of the second warp read what the first one wrote, and which of them stores it depends on a condition.
+
+    What a shuffle takes is used by other threads.
+    """
+    copy = Copy(32)
+    tx, register, taken = copy.tx, *(copy.kernel.tile(name, "float32", (1,), "local") for name in ("r", "s"))
+    mine = store(register, 0, load(copy.g, Expr("floormod", "int32", (tx, number(32)))))
+    value = load(register, 0)
+    handed = store(taken, 0, Expr("call", "float32", (number(-1), value, number(0), number(32)), "shfl_sync"))
+    condition = Expr(users, "bool", (tx, number(32)))
+    used = If(condition, store(copy.c, tx, load(taken, 0) if handed_on else value))
+    rest = (mine, handed, used) if handed_on else (mine, used)
+    execution = found(copy, (copy.write, SYNC, *rest), (copy.write, *rest))
+    assert [race.buffer for race in execution.races] == ["G"] * is_race
