@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         "--record-limit",
         type=count,
         metavar="MIB",
-        help=f"with --live: tensors of one call that are kept at most (default: {_RECORD_LIMIT})",
+        help=f"with --live: keep at most this much of one call's tensors (default: {_RECORD_LIMIT})",
     )
 
 

@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     add_lowering_arguments(parser, cluster=True)
     add_report_arguments(parser, PAGE_FORMATS)
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
-    parser.add_argument("--with-inputs", action="store_true", help="with --save: keep their inputs in them")
+    parser.add_argument("--with-inputs", action="store_true", help="with --save: snapshots include their inputs")
     parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="count undecided claims and warnings as errors")
     selected, ignored = partial(rule_ids, "--select"), partial(rule_ids, "--ignore")

@@ -20,8 +20,8 @@ def add_quick_argument(parser: argparse._ActionsContainer) -> None:
 def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
     """Add all of `ExecutionOptions`: which blocks and inputs are executed."""
     add_quick_argument(parser)
-    parser.add_argument("--blocks", type=_blocks, metavar="N", help="blocks that are executed at most, or `all`")
-    parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs that are executed (default: 2)")
+    parser.add_argument("--blocks", type=_blocks, metavar="N", help="execute at most N blocks, or `all`")
+    parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs to execute (default: 2)")
     parser.add_argument(
         "--budget", metavar="N[,BYTES]", help="statements of one run, and bytes of memory (default: 400000,2G)"
     )

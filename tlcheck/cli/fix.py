@@ -1,4 +1,4 @@
-"""`tlcheck fix`: look for the smallest change with which a kernel that TileLang has wrong is right."""
+"""`tlcheck fix`: find the smallest change that makes a miscompiled kernel right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMATS = ("text", "json")
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help="FILE::NAME[@TOOLCHAIN], or a file of cases")
-    parser.add_argument("--all", action="store_true", help="try everything, not only up to what helps")
+    parser.add_argument("--all", action="store_true", help="try all changes, even after one has helped")
     add_lowering_arguments(parser, cluster=True)
     add_execution_arguments(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="format of the report (default: text)")

@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("fuzz"), metavar="DIR", help="findings and index (default: fuzz)"
     )
-    parser.add_argument("--against", metavar="TOOLCHAIN", help="count only what this one has right")
+    parser.add_argument("--against", metavar="TOOLCHAIN", help="count only kernels that this one gets right")
     parser.add_argument("--from-number", type=int, default=None, metavar="N", help="begin at this kernel's number")
     parser.add_argument(
         "--export", type=Path, metavar="DIR", help="keep snapshots of kernels that agree or are refuted"

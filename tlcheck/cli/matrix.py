@@ -47,7 +47,10 @@ def add_arguments(parser: Parser) -> None:
     )
     add_report_arguments(parser, FORMATS)
     parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="reuse the verdicts of this JSON report for unchanged files",
     )
     parser.add_argument("--show", choices=(_COST,), help="show what each kernel costs with each toolchain")
     parser.add_argument("--repeat", type=count, default=1, metavar="N", help=REPEAT_HELP)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tlcheck.report.diff_text import DiffForm
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], FILE:LINE, a folder of kernel files, or a saved snapshot"
-REPEAT_HELP = "lower each kernel N times in fresh processes, and judge every form that comes of it (default: 1)"
+REPEAT_HELP = "lower each kernel N times in fresh processes, and judge each form (default: 1)"
 _TIMEOUT = 300.0
 
 

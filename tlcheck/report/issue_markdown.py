@@ -131,7 +131,7 @@ def _workaround(issue: Issue) -> str | None:
         return None
     found = [trial for trial in issue.workarounds.found if not trial.change.release]
     if not found:
-        return "none found but another release." if issue.workarounds.found else "none found."
+        return "only another release." if issue.workarounds.found else "none found."
     change = found[0].change
     own = keyed(issue.workarounds.kernel.result.pass_configs)
     flipped = [own[name] for name, _ in change.variation.pass_configs if name in own]
