@@ -190,8 +190,10 @@ class Judge:
     def _begin(self, lowered: Lowered) -> Future[JudgedSnapshot]:
         if lowered.snapshot is not None:
             digest, early = self._early.pop(lowered.hash, ("", None)) if self._early else ("", None)
-            if early is not None and not early.cancel() and digest == _digest(lowered):  # it is being judged, or was
-                return early
+            if early is not None and not early.cancel():  # it is being judged, or was
+                if digest == _digest(lowered):
+                    return early
+                return self._threads.submit(self._verdicts_of_more, lowered, lowered.snapshot, early)
             return self._threads.submit(self._verdicts, lowered, lowered.snapshot)
         failed: Future[JudgedSnapshot] = Future()
         failed.set_result(JudgedSnapshot(Verdicts(failure=lowered.failure)))
@@ -225,6 +227,11 @@ class Judge:
         if digest:
             keep(self.cache, digest, self.policy.execute, found)
         return JudgedSnapshot(found, seconds)
+
+    def _verdicts_of_more(self, lowered: Lowered, snapshot: Path, early: Future[JudgedSnapshot]) -> JudgedSnapshot:
+        """Judge a kernel that was called again since it was judged. Interrupted, its first calls' verdicts count."""
+        found = self._verdicts(lowered, snapshot)
+        return early.result() if found.verdicts is _INTERRUPTED and early.done() else found
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         if self._stopped.is_set():

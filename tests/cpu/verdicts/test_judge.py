@@ -114,6 +114,20 @@ def test_a_kernel_of_tests_that_still_run_is_judged_once(monkeypatch: pytest.Mon
     assert (bar.judged, bar.ahead) in ((2, 1), (2, 2))  # the second was called again: its turn may not have come
 
 
+def test_an_interruption_leaves_the_verdicts_of_a_kernels_first_calls() -> None:
+    wrong = Lowered(make_run(), WRONG)
+    with Judge(Policy(), NOTHING, 2) as judge:
+        judge.anticipate(wrong)
+        ((_, early),) = judge._early.values()
+        early.result()
+        judge.stop()
+        called_again = replace(wrong, inputs=MadeInputs(digest="more calls"))
+        ((_, known), (_, unknown)) = judge.each([called_again, Lowered(make_run(), RIGHT)])
+    assert known.count("refuted") == 1
+    assert unknown.failure is not None
+    assert unknown.failure.kind == "interrupted"
+
+
 def test_an_early_kernel_waits_for_a_process_like_any_other() -> None:
     with Judge(Policy(), NOTHING, 1) as judge, judge._room:
         judge.anticipate(Lowered(make_run(), RIGHT))
