@@ -200,6 +200,7 @@ def test_an_access_of_another_buffer_in_the_same_memory_has_that_buffers_line(mo
     assert origin.words.startswith(
         "a barrier is missing between the read of x at line 11 (thread 0) and the write of d"
     )
+    assert origin.words.endswith(", which lie in the same memory since tl.MergeSharedMemoryAllocations")
     assert origins.buffer_named(snapshot, cast(Any, read), "d") == "x"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def _carried_out(self: Recurrence, event: object, act: Callable[[], None], *abou
 def test_accesses_recur_though_their_lanes_are_found_anew(moved_on: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     accessed = Units.accessed
 
-    def anew(self: Units, place: Place, position: Array, mask: Array, *about: bool, **by: bool) -> UnitAccess:
+    def anew(self: Units, place: Place, position: Array, mask: Array, *about: Any, **by: Any) -> UnitAccess:
         return accessed(self, place, position, mask.copy(), *about, **by)
 
     monkeypatch.setattr(Units, "accessed", anew)
