@@ -114,6 +114,26 @@ def test_a_kernel_of_tests_that_still_run_is_judged_once(monkeypatch: pytest.Mon
     assert (bar.judged, bar.ahead) in ((2, 1), (2, 2))  # the second was called again: its turn may not have come
 
 
+def test_what_an_interrupted_test_file_says_no_calls_of_keeps_its_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn inputs may accuse a kernel of what those of its tests exclude."""
+    judged: list[str] = []
+
+    def noted(judge: Judge, lowered: Lowered, snapshot: Path, *, silent: bool = False) -> JudgedSnapshot:
+        judged.append((lowered.inputs or MadeInputs()).digest)
+        return verdicts(judge, replace(lowered, inputs=None), snapshot, silent=silent)
+
+    verdicts = Judge._verdicts
+    monkeypatch.setattr(Judge, "_verdicts", noted)
+    called = Lowered(make_run(), RIGHT, inputs=MadeInputs(digest="calls"))
+    with Judge(Policy(), NOTHING, 2) as judge:
+        judge.anticipate(called)
+        ((_, early),) = judge._early.values()
+        early.result()
+        ((_, found),) = judge.each([replace(called, inputs=None)])
+    assert judged == ["calls"]
+    assert found.failure is None
+
+
 def test_an_interruption_leaves_the_verdicts_of_a_kernels_first_calls() -> None:
     wrong = Lowered(make_run(), WRONG)
     with Judge(Policy(), NOTHING, 2) as judge:
