@@ -155,12 +155,13 @@ def _marks(claim: Claim, finding: Finding, line: int) -> Iterator[AccessedLine]:
     if isinstance(witness, Accesses):
         acts = [witness.first] if witness.second is None else [witness.first, witness.second]
         for act in acts:
-            accesses.setdefault(act.source, []).append(_access(act, alone=len(acts) == 1))
-    for number, words in sorted(accesses.items(), key=lambda each: each[0] != line):
+            words = _access(act, alone=len(acts) == 1)
+            accesses.setdefault(act.source, []).extend([words] if words else [])
+    for number, said in sorted(accesses.items(), key=lambda each: each[0] != line):
         text = text_at(claim.source.file, number)[:_LONGEST]
         note = () if number != line or claim.source.exact or claim.source.copied else (_UNKNOWN,)
-        if text or words or note:
-            yield AccessedLine(number, text, (*words, *note))
+        if text or said or note:
+            yield AccessedLine(number, text, (*said, *note))
 
 
 _UNKNOWN = "the kernel begins here; the line is not known"

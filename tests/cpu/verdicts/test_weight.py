@@ -17,6 +17,7 @@ from tlcheck.verdicts.claim import Claim, Weight
 from tlcheck.verdicts.problems import problem_of
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.summary import summary_in_words
+from tlcheck.witness import Accesses, Act
 
 
 def claim(weight: Weight) -> Claim:
@@ -60,3 +61,11 @@ def test_a_title_has_its_rules_name_once() -> None:
     assert found.claims[0].finding is not None
     problem = problem_of(found, found.claims[0], found.claims[0].finding)
     assert replace(problem, rule="TLL002", name="deadlock", what="deadlock: waits").title == "TLL002 deadlock: waits"
+
+
+def test_an_access_without_words_leaves_no_empty_row() -> None:
+    found = result("error")
+    (one,) = found.claims
+    assert one.finding is not None
+    bare = replace(one.finding, witness=Accesses((), Act("needs 1,152 threads", (), source=one.source.line)))
+    assert [mark.accesses for mark in problem_of(found, one, bare).marks if "" in mark.accesses] == []

@@ -41,7 +41,6 @@ $ tlcheck check busy.py::busy --arch sm_90 --no-why
 busy.py:9: TLL003 launch-refused: a block has 1,152 threads, and at most 1,024 are allowed
    [TileLang 0.1.15, sm_90]
       9 | with T.Kernel(M // 64, threads=1024) as bx:
-        |
    kernel: busy.py::busy
    blame: TileLang 0.1.15
    help: launch at most as many threads and let each do more; `tlcheck fix busy.py::busy --arch

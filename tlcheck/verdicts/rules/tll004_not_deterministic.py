@@ -25,7 +25,6 @@ $ tlcheck check k.py --quick --repeat 3
 cases/atomics.py:86: TLL004 not-deterministic (hazard): lowered 3 times by one release, it has 2
    forms   [TileLang 0.1.15, sm_90]
         |   the kernel begins here; the line is not known
-        |
    kernel: k.py::a
    blame: TileLang 0.1.15
    help: pin another release; check the kernel with --repeat in CI; `tlcheck fix k.py::a --arch
