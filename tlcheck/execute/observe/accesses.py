@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tlcheck.execute.memory.places import Place
 
 Chosen = Callable[[Array], Mask]  # which of some flat cells matter
+About = tuple[Position, Mask, Any]  # an access: its position, its active lanes, and the thread of each element
+_SMALL = 1 << 15  # bytes of an array that is compared; of a larger one the same object counts
+_MOST_KEPT = 1 << 20  # cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,47 @@ class AccessedElements:
             return None
         last = others[-1]
         return Disagreement(int(self.cell[at]), int(world[at]), int(lane[at]), int(world[last]), int(lane[last]))
+
+
+class KnownAccesses:
+    """The elements and cells of accesses to shared memory: found once for a place and what is equal about them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], tuple[About, tuple[AccessedElements, AccessedCells]]] = {}
+        self._size = 0
+
+    def of(
+        self,
+        place: Place,
+        about: About,
+        core: int,
+        find: Callable[[Place, About, int], tuple[AccessedElements, AccessedCells]],
+    ) -> tuple[AccessedElements, AccessedCells]:
+        """What `find` returns, now or before. core: by how much the warp of a product is further."""
+        memory = place.memory
+        if not isinstance(memory, Cells):
+            return find(place, about, core)
+        key = (place, memory.times, core, *map(_sign, about))
+        known = self._kept.get(key)
+        if known is None:
+            known = about, find(place, about, core)
+            self._size += 64 + len(known[1][0].cell)
+            if self._size > _MOST_KEPT:
+                self.clear()
+            self._kept[key] = known
+        return known[1]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._kept.clear()
+        self._size = 0
+
+
+def _sign(value: object) -> object:
+    """Return what is equal for equal values; of a large array it is itself, as long as it lives."""
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    return (value.shape, value.dtype, value.tobytes()) if value.nbytes <= _SMALL else id(value)
 
 
 def _same(before: Any, after: Any) -> Mask:

@@ -22,7 +22,7 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
+from tlcheck.execute.observe.accesses import About, AccessedCells, AccessedElements, Chosen, KnownAccesses
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.exchanges import Exchanges
@@ -74,6 +74,7 @@ class Watch(HappensBefore):
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
         self._shadows: dict[int, CellShadow] = {}
         self._repeats = Repeats()
+        self._known = KnownAccesses()
         self._reads_late = False
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
@@ -258,11 +259,13 @@ class Watch(HappensBefore):
         """The allocation is declared anew."""
         self._shadows.pop(root, None)
         self._repeats.forget(root)
+        self._known.clear()
 
     def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its accesses."""
         self._shadows.clear()
         self._repeats.forget()
+        self._known.clear()
 
     # ---- inside
 
@@ -282,7 +285,7 @@ class Watch(HappensBefore):
             if not self.suspects.has(place):
                 return None
             chosen = partial(self.suspects.among, place)
-        elements = AccessedElements(place, position, active, chosen)
+        elements, cells = self._known.of(place, (position, active, by), core, partial(self._found, chosen=chosen))
         if not len(elements.cell):
             return None
         memory = place.memory
@@ -292,10 +295,17 @@ class Watch(HappensBefore):
             self._shadows[place.root] = shadow
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
-        cells = self.cells(elements, by)
-        cells = replace(cells, warp=cells.warp + core) if core else cells
         self._repeats.touched(place.root, cells.cell)
         return _Checked(place, elements, shadow, cells, self._number(event))
+
+    def _found(
+        self, place: Place, about: About, core: int, chosen: Chosen | None
+    ) -> tuple[AccessedElements, AccessedCells]:
+        """The elements and cells of an access. chosen: which of the cells matter; None for all."""
+        position, active, by = about
+        elements = AccessedElements(place, position, active, chosen)
+        cells = self.cells(elements, by)
+        return elements, replace(cells, warp=cells.warp + core) if core else cells
 
     def _number(self, event: _Event) -> int:
         tick = 0 if self.releases is None else self.releases.tick
