@@ -17,7 +17,7 @@ from tests.cpu.run import stand_ins
 from tests.cpu.run.stand_ins import CASE, COLUMNS, ROWS, Launch, compiled, right, subject, task
 from tlcheck.case import Variant
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import draws, memory, verification
+from tlcheck.worker.gpu import draws, main, memory, verification
 
 
 def run(launch: Launch, case: Any = CASE, **changes: Any) -> list[dict[str, Any]]:
@@ -83,6 +83,13 @@ def stray_before(a: Any, s: Any, b: Any) -> None:
 def changed_input(a: Any, s: Any, b: Any) -> None:
     right(a, s, b)
     a[0, 0] += 1
+
+
+def test_scratch_memory_is_no_input_that_is_changed() -> None:
+    declared = main._declared(task(updated=("A", "B")), replace(CASE, updates=("B",)))
+    assert (declared.updated, declared.scratch) == (("B",), ("A",))
+    assert kinds(run(changed_input, scratch=("A",))) == set()
+    assert {kind for kind, *_ in kinds(run(changed_input))} == {"changed-input"}
 
 
 def one_nan(a: Any, s: Any, b: Any) -> None:

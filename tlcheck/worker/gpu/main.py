@@ -144,7 +144,8 @@ def _declared(task: Compared, case: Case) -> Compared:
     """The task with what the case says of its parameters, which goes over what was read from the kernel."""
     if case.updates is not None:
         poisoned = tuple(name for name in task.poisoned if name not in case.updates)
-        task = replace(task, poisoned=poisoned, updated=tuple(case.updates))
+        scratch = tuple(name for name in task.updated if name not in case.updates)
+        task = replace(task, poisoned=poisoned, updated=tuple(case.updates), scratch=scratch)
     return task if case.float_atomics is None else replace(task, float_atomics=case.float_atomics)
 
 

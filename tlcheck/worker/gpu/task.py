@@ -70,6 +70,7 @@ class VerifyTask(GpuTask):
 
     seeds: the sets of inputs. repeats: runs of each. exact: on inputs with exact sums, too.
     poisoned: parameters that the kernel writes without reading them. updated: those whose content before matters.
+    scratch: those that it writes and reads, and whose content before does not matter, as the case says.
     float_atomics: whether the order of floating-point additions may differ.
     watched: parameter -> offsets of elements to be reported as they came out.
     record, replay: folders of traces; empty for none.
@@ -80,6 +81,7 @@ class VerifyTask(GpuTask):
     exact: bool = False
     poisoned: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
+    scratch: tuple[str, ...] = ()
     float_atomics: bool = False
     watched: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     record: str = ""
@@ -122,6 +124,7 @@ class ReferTask(CaseTask):
     exact: bool = False
     poisoned: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
+    scratch: tuple[str, ...] = ()
     float_atomics: bool = False
 
 

@@ -77,8 +77,8 @@ class Trial:
             size = arena.tensor(name).numel()
             where = f"the first as element {stray.offset} of {size}"
             self._found("stray-write", name, f"{stray.count} bytes outside of {name} are written, {where}", stray.count)
-        read = set(self.compiled.names) - set(self.draw.expected) - {*self.task.poisoned, *self.task.updated}
-        for name in arena.changed(read):
+        written = {*self.task.poisoned, *self.task.updated, *self.task.scratch}
+        for name in arena.changed(set(self.compiled.names) - set(self.draw.expected) - written):
             self._found("changed-input", name, f"{name} is an input and has been changed")
         outcome = self.subject.case.outcome
         if outcome is not None:
