@@ -106,7 +106,9 @@ def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:
         return install
     newest = max(RELEASES, key=Version)
     if Version(recipe.name) > Version(newest):
-        return f"it is newer than {newest}, the newest that tlcheck knows; if there is such a release, {install}"
+        is_cut = Version(recipe.name).major > Version(newest).major  # 1.15 for 0.1.15
+        close = did_you_mean(recipe.name, RELEASES) if is_cut else ""
+        return f"it is newer than {newest}, the newest that tlcheck knows; if there is such a release, {install}{close}"
     return f"tlcheck knows no such release{did_you_mean(recipe.name, RELEASES)}"
 
 
