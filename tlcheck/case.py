@@ -83,7 +83,7 @@ class Case:
     outcome: ``outcome(args, *tensors after the run)`` returns the part of the outputs that is determined, and compared
         with `reference`; None: the outputs as they are.
     updates: outputs whose content before the run matters: added to, or written in part. None: those that the kernel
-        adds to with atomics, or reads. All other outputs are poisoned before each run.
+        adds to with atomics, or reads. Outputs that it does not read are poisoned before each run.
     recorded: a file beside the kernel file, kept by `tlcheck capture --live`: a call with its inputs and outputs. The
         call is repeated and compared with these outputs; `inputs` and `reference` may be left out.
     terms: how many terms are summed for one element of an output; a number, or a function of `args`.
