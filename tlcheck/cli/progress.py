@@ -70,7 +70,7 @@ class Bar:
         self.ahead += 1
 
     def _show(self) -> None:
-        """Of how many is not known while one of several sessions runs scripts: it says so at its end."""
+        """Show the count. The total is unknown while one of several sessions runs scripts: it says so at its end."""
         is_known = self.lowered <= self.runs
         self.update(completed=self.judged if self.judging else self.lowered, total=self.runs if is_known else None)
 

@@ -1,4 +1,4 @@
-"""What is written of captured kernels."""
+"""`capture` says what it writes of each kernel."""
 
 from __future__ import annotations
 

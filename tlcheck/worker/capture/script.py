@@ -142,8 +142,7 @@ def _ended(error: BaseException, file: str) -> Failure | None:
 def _tests_ended(tests: TestRun, recording: Recording) -> Failure | None:
     """Return what there is to say of the first failed test, rather one that failed by itself; None if all is well.
 
-    Where nothing was captured, what else there is to say of that. A failure's place is where the project raised it: the
-    test is named anyway.
+    If nothing was captured, return why. A failure's place is where the project raised it: the test is named anyway.
     """
     ended = [(name, _ended(error, "")) for name, error in tests.failed]
     found = [(name, failure) for name, failure in ended if failure is not None]

@@ -309,7 +309,7 @@ def test_blocks_that_the_cases_inputs_send_to_one_element_race(second: int, race
 def test_a_racy_read_matters_in_threads_that_use_its_value(users: str, handed_on: bool, is_race: bool) -> None:
     """Threads of the second warp read what the first one wrote, and which of them stores it depends on a condition.
 
-    What a shuffle takes is used by other threads.
+    Other threads use the operands of a shuffle.
     """
     copy = Copy(32)
     tx, register, taken = copy.tx, *(copy.kernel.tile(name, "float32", (1,), "local") for name in ("r", "s"))
