@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.program.observed import named
-from tlcheck.program.unused import values_of
-from tlcheck.snapshot.ir import Bind, Expr, Function, If, Stmt, Store, Thread
+from tlcheck.program.unused import live_registers, values_of
+from tlcheck.snapshot.ir import Expr, Function, If, Stmt, Store, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 Lanes = npt.NDArray[np.bool_]
@@ -55,22 +54,16 @@ def using(function: Function, threads: int) -> Mapping[Stmt, Lanes]:
     used: dict[Stmt, Lanes] = {s: np.zeros(threads, np.bool_) for s in values if isinstance(s, Store)}
     for kind in range(kinds.shape[1]):
         own = [s for s in runs if kinds[place[id(runs[s])], kind]]
-        live = _live(own, values)
+        live = live_registers(own, values, _handed(own, values))
         for stmt, lanes in used.items():
             if values[stmt] in live:
                 lanes |= kind_of.ravel() == kind
     return {stmt: lanes for stmt, lanes in used.items() if not lanes.all()}
 
 
-def _live(own: list[Stmt], values: Mapping[Stmt, int]) -> set[int]:
-    """The registers, by their numbers, that a thread uses which runs these statements."""
-    kept = {s: values[s] for s in own if s in values}
-    roots = [e for s in own for e in (expressions(s) if s not in kept else s.indices if isinstance(s, Store) else ())]
-    roots += [e for s in kept for e in postorder(expressions(s)) if e.op == "call"]
-    live = {s.var.uid for s in own if isinstance(s, Bind)} - set(kept.values())  # other names of memory
-    while len(live) < len(live := live | set(named(roots))):
-        roots += [s.value for s, uid in kept.items() if uid in live and isinstance(s, (Store, Bind))]
-    return live
+def _handed(own: list[Stmt], values: Mapping[Stmt, int]) -> Iterator[Expr]:
+    """The calls that give registers a value: another thread may take their operands."""
+    return (e for s in own if s in values for e in postorder(expressions(s)) if e.op == "call")
 
 
 def _runs(function: Function, threads: int) -> Iterator[tuple[Stmt, Lanes]]:

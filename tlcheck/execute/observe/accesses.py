@@ -161,7 +161,7 @@ class KnownAccesses:
         core: int,
         find: Callable[[Place, About, int], tuple[AccessedElements, AccessedCells]],
     ) -> tuple[AccessedElements, AccessedCells]:
-        """What `find` returns, now or before. core: by how much the warp of a product is further."""
+        """Return the result of `find`, from now or before. core: by how much the warp of a product is further."""
         memory = place.memory
         if not isinstance(memory, Cells):
             return find(place, about, core)
@@ -181,11 +181,14 @@ class KnownAccesses:
         self._size = 0
 
 
+def content(value: object) -> object:
+    """Return a key that is equal for equal positions, masks or threads."""
+    return (value.shape, value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+
+
 def _sign(value: object) -> object:
-    """Return what is equal for equal values; of a large array it is itself, as long as it lives."""
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    return (value.shape, value.dtype, value.tobytes()) if value.nbytes <= _SMALL else id(value)
+    """Return the content of a value; a large array counts by itself, as long as it lives."""
+    return id(value) if isinstance(value, np.ndarray) and value.nbytes > _SMALL else content(value)
 
 
 def _same(before: Any, after: Any) -> Mask:

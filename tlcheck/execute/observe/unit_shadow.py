@@ -15,7 +15,7 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.observe.accesses import AccessedCells
+from tlcheck.execute.observe.accesses import AccessedCells, content
 from tlcheck.execute.observe.clock import Times, VectorClock
 from tlcheck.execute.observe.shadow import MANY, Shadow
 from tlcheck.execute.observe.suspects import UNIT, Suspects
@@ -149,8 +149,8 @@ class Units:
         """The access that was found for a place, an equal position and equal masks, else a new one."""
         memory = place.memory
         assert isinstance(memory, Cells)
-        about = None if lane is None else _content(lane), whole, core
-        key = place, memory.times, _content(position), _content(mask), *about
+        about = None if lane is None else content(lane), whole, core
+        key = place, memory.times, content(position), content(mask), *about
         known = self._alike.get(key)
         if known is None or known.version != known.shadow.version:
             self._dividing()
@@ -206,11 +206,6 @@ class Units:
         if root not in self.shadows:
             self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.units_of(root, memory))
         return self.shadows[root]
-
-
-def _content(of: Position) -> object:
-    """Return what is equal for equal positions, or masks."""
-    return (of.shape, of.dtype, of.tobytes()) if isinstance(of, np.ndarray) else repr(of)
 
 
 def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:
