@@ -273,7 +273,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     while "verify" not in _log(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=120)
     assert (process.returncode, error) == (130, "tlcheck: interrupted\n")
     assert sum('"kind": "verify"' in line for line in _log(tmp_path).splitlines()) == 1
     assert not running(str(python))
@@ -289,7 +289,7 @@ def test_an_interrupt_loses_nothing_that_has_run(tmp_path: Path) -> None:
     while _log(tmp_path).count('"verify"') < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    shown, _ = process.communicate(timeout=30)
+    shown, _ = process.communicate(timeout=120)
     report = published(output.read_text(), "run")
     assert process.returncode == report["exit_code"] == 130
     ((first, second),) = [examination["runs"] for examination in report["examinations"]]

@@ -37,7 +37,7 @@ def _is_worker(pid: int) -> bool:
     return b"worker/__main__.py" in command and b"warm_worker.py" not in command
 
 
-def wait_until_gone(pids: set[int], seconds: float = 10.0) -> set[int]:
+def wait_until_gone(pids: set[int], seconds: float = 60.0) -> set[int]:
     """Those of the processes that are still there (zombies do not count as there) after so many seconds."""
     deadline = time.monotonic() + seconds
     while (left := {pid for pid in pids if _lives(pid)}) and time.monotonic() < deadline:
