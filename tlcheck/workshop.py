@@ -65,6 +65,8 @@ class _Silent:
 
     def done(self, run: Run, *, known: bool = False) -> None: ...
 
+    def trouble(self, text: str) -> None: ...
+
 
 @dataclass
 class Workshop:

@@ -43,7 +43,8 @@ def working(beside: Path | None = None, loudness: int = 0, *, judging: bool = Fa
 
 
 def show_traces(results: Iterable[Result]) -> None:
-    """Print the tracebacks of what could not be lowered, for `--verbose`: each once."""
+    """Print the tracebacks of what could not be lowered, for `--verbose`: each once. Scripts' own are shown before."""
     sys.stdout.flush()
-    for trace in dict.fromkeys(r.failure.trace for r in results if r.failure is not None and r.failure.trace):
+    failures = [result.failure for result in results if result.failure is not None and result.failure.phase != "run"]
+    for trace in dict.fromkeys(failure.trace for failure in failures if failure.trace):
         print(trace, file=sys.stderr)

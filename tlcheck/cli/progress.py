@@ -28,7 +28,7 @@ class Bar:
 
     update: changes what the terminal shows, with the arguments of rich's `Progress.update`. lowered: runs, of which so
     many were `known` from earlier commands. ahead: judged while the tests that made them still run. judging: whether
-    verdicts are what counts.
+    verdicts are what counts. troubles: of scripts that ended early.
     """
 
     update: Callable[..., None]
@@ -41,6 +41,7 @@ class Bar:
     doing: str = ""
     aim: str = ""
     began: float = field(default_factory=time.monotonic)
+    troubles: list[str] = field(default_factory=list)
 
     def goal(self, text: str) -> None:
         self.aim = text
@@ -58,6 +59,9 @@ class Bar:
         self.lowered += 1
         self.known += known
         self._show()
+
+    def trouble(self, text: str) -> None:
+        self.troubles.append(text)
 
     def judges(self, run: Run) -> None:
         self.stage(f"checking {run.case} {run.target}")
@@ -101,8 +105,11 @@ def bar(loudness: int = 0, *, judging: bool = False) -> Iterator[Bar]:
         made = Bar(update, judging=judging)
         with _speaking(made, silent=loudness < 0 or shown):
             yield made
-    if loudness > 0 and made.lowered:
-        print(f"tlcheck: {made.summary()}", file=sys.stderr)
+    if loudness > 0:
+        for text in dict.fromkeys(made.troubles):
+            print(text, file=sys.stderr)
+        if made.lowered:
+            print(f"tlcheck: {made.summary()}", file=sys.stderr)
 
 
 @contextmanager

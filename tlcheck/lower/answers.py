@@ -119,7 +119,8 @@ class AnswerCache:
         """Keep an answer, if it would be the same again."""
         if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
             return CachedAnswer(answer, versions, "")
-        new = CachedAnswer(replace(answer, output=""), versions, self._read(job))
+        is_told = isinstance(job, CaptureJob) and any(_failures(job, answer))  # by `--verbose`
+        new = CachedAnswer(answer if is_told else replace(answer, output=""), versions, self._read(job))
         made = isinstance(job, InputsJob) and answer.result is not None
         key = self._shared_key(job) if made else self._key(job)
         others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)

@@ -27,6 +27,7 @@ from tlcheck.worker.protocol import Answer, Failure
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
 _CASES = ("tlcheck", "Case")
 _LEFT_OUT = ("skipped", "failed", "left")  # among the counts of tests
+_PRINTED = 100  # lines of what a script printed
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 
@@ -75,7 +76,7 @@ class Captured:
     """A record of what a script came to. ended: why it did not come to its end. names: kernels that it defines.
 
     refused: those that TileLang refuses, as the script expects. needing: what those of `names` lack to be lowered.
-    tests: of a test file, see `TestRun.counts`.
+    tests: of a test file, see `TestRun.counts`. printed: the end of what it printed, if it ended early.
     """
 
     kernels: tuple[CapturedKernel, ...] = ()
@@ -84,12 +85,13 @@ class Captured:
     refused: tuple[str, ...] = ()
     needing: str = ""
     tests: Mapping[str, int] = field(default_factory=dict)
+    printed: str = ""
 
 
 @dataclass(frozen=True)
 class End:
     """The point that a script came to. run: of the script itself. kernels: captured until then. ended: what ended it
-    before its end. remarks: see `Script`. tests: see `Captured`.
+    before its end. remarks: see `Script`. tests, printed: see `Captured`.
     """
 
     run: Run
@@ -97,6 +99,16 @@ class End:
     ended: Failure | None
     remarks: tuple[str, ...]
     tests: Mapping[str, int] = field(default_factory=dict)
+    printed: str = ""
+
+    @property
+    def trouble(self) -> str:
+        """Return the traceback of what ended it, then the end of what it printed; empty if it came to its end."""
+        if self.ended is None:
+            return ""
+        last = self.printed.splitlines()[-_PRINTED:]
+        head = f"last lines that {self.run.file} ({self.run.target}, TileLang {self.run.tilelang}) printed:"
+        return "\n".join([self.ended.trace, *([head, *last] if last else [])]).strip()
 
 
 def left_out_tests(ends: Iterable[End]) -> Iterator[str]:
@@ -138,7 +150,8 @@ class Script:
 
     def end(self, captured: Captured) -> End:
         """Return how far it came."""
-        return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)), captured.tests)
+        remarks = tuple(self.remarks(captured))
+        return End(self.run, len(captured.kernels), captured.ended, remarks, captured.tests, captured.printed)
 
     def remarks(self, captured: Captured) -> list[str]:
         """Return where and why it ended before its end, if nothing else says that, and what it wants to be refused."""
@@ -279,7 +292,8 @@ def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
     ended = result.get("ended")
     failure = Failure(**ended) if ended else answer.failure
     names, refused = (tuple(result.get(key, ())) for key in ("names", "refused"))
-    return Captured(kernels, failure, names, refused, tests=result.get("tests", {}))
+    printed = answer.output if failure is not None else ""
+    return Captured(kernels, failure, names, refused, tests=result.get("tests", {}), printed=printed)
 
 
 def handed_over(job: CaptureJob, folder: Path) -> Iterator[Lowered]:

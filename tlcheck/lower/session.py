@@ -94,6 +94,9 @@ class Watcher(Protocol):
     def done(self, run: Run, *, known: bool = False) -> None:
         """One run has ended, in whatever way. known: an earlier command has lowered it."""
 
+    def trouble(self, text: str) -> None:
+        """A script ended early. text: its traceback and last lines, for those who ask."""
+
 
 @dataclass
 class Session:
@@ -348,8 +351,13 @@ class _Lowering:
             self._watcher.done(result.run, known=done.known)
         if not results:
             self._session.passed_over.append(Path(script.run.file))
-        insort(self._session.ends, script.end(found), key=lambda end: end.run.position)
+        self._has_ended(script.end(found))
         yield from results
+
+    def _has_ended(self, end: End) -> None:
+        insort(self._session.ends, end, key=lambda end: end.run.position)
+        if end.trouble:
+            self._watcher.trouble(end.trouble)
 
     def _ask_builders(self, wanted: _Uncalled, names: Sequence[str]) -> None:
         """Have the kernels of a script that compiles none imported, as if the user had named each."""
@@ -384,11 +392,11 @@ class _Lowering:
             results = script.results(captured, kept=False)
             if not results:
                 self._session.passed_over.append(Path(script.run.file))
-            insort(self._session.ends, script.end(captured), key=lambda end: end.run.position)
+            self._has_ended(script.end(captured))
             yield from results
             return
         remarks = (f"{script.run.file}: left out: {needing}",) if needing else ()
-        insort(self._session.ends, End(script.run, 0, None, remarks), key=lambda end: end.run.position)
+        self._has_ended(End(script.run, 0, None, remarks))
 
     def _imported(self, asked: _ToolchainWork, place: int, done: AnsweredJob) -> Iterator[Lowered]:
         """Take one file of a toolchain. With the last one its runs are known.

@@ -71,6 +71,14 @@ def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure
     return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), where_raised(error, user_file))
 
 
+def without_runner(error: BaseException) -> BaseException:
+    """Return the error with a traceback that begins in the script or test, if one of its frames is the user's."""
+    frame = error.__traceback__
+    while frame is not None and not _is_user_code(frame.tb_frame.f_code.co_filename):
+        frame = frame.tb_next
+    return error if frame is None else error.with_traceback(frame)
+
+
 def from_diagnostics(failure: Failure, output: str) -> Failure:
     """Read the cause from the output if the error does not say it: argparse raises a number, 0.1.6's parser a count."""
     if _NUMBER.fullmatch(failure.message) and (told := last_lines(output)):

@@ -343,6 +343,12 @@ def test_where_most_tests_are_skipped_that_is_said_first(capsys: pytest.CaptureF
         "most tests did not run to their end with TileLang 0.1.15 (sm_90): of 4, 2 skipped, 1 failed; "
         "kernels that these compile may be missing"
     )
+    assert main(["check", "test_some.py", "--arch", "sm_90", "-v"]) == 0
+    said = capsys.readouterr().err
+    assert f'Traceback (most recent call last):\n  File "{Path.cwd() / "test_some.py"}"' in said
+    assert "in test_fails\n    def test_fails(): raise ValueError\n" in said
+    assert "last lines that test_some.py (sm_90, TileLang 0.1.15) printed:\n" in said
+    assert "FAILED test_some.py::test_fails - ValueError\n" in said
 
 
 @pytest.mark.slow

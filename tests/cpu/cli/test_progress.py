@@ -92,6 +92,14 @@ def test_who_wants_quiet_hears_nothing(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(("loudness", "shown"), [(-1, ""), (0, ""), (1, "Traceback\n")])
+def test_who_wants_more_sees_tracebacks_once(loudness: int, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.bar(loudness) as made:
+        made.trouble("Traceback")
+        made.trouble("Traceback")
+    assert capsys.readouterr().err == shown
+
+
 def test_who_wants_more_hears_what_was_lowered(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.bar(1) as made:
         made.done(make_run())

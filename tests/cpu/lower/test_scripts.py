@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.cpu.checking import make_run
 from tlcheck.lower.runs import near
 from tlcheck.lower.scripts import End, left_out_tests
+from tlcheck.worker.protocol import Failure
 
 
 def end(release: str = "0.1.15", **tests: int) -> End:
@@ -32,6 +34,17 @@ def test_most_tests_have_to_be_left_out(ends: list[End], words: str) -> None:
     said = list(left_out_tests(ends))
     assert len(said) == bool(words)
     assert words in "".join(said)
+
+
+def test_a_script_that_ended_early_shows_its_traceback_and_its_last_lines() -> None:
+    failure = Failure("exception", "run", "ValueError", trace="Traceback (most recent call last):\nValueError")
+    printed = "".join(f"line {number}\n" for number in range(200))
+    head, error, title, first, *_, last = replace(end(), ended=failure, printed=printed).trouble.splitlines()
+    assert (head, error) == ("Traceback (most recent call last):", "ValueError")
+    assert title == "last lines that k.py (sm_90, TileLang 0.1.15) printed:"
+    assert (first, last) == ("line 100", "line 199")
+    assert replace(end(), ended=failure).trouble == failure.trace
+    assert replace(end(), printed=printed).trouble == ""
 
 
 def test_a_path_is_told_without_detours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,9 @@ class Watcher:
     def done(self, run: Run, *, known: bool = False) -> None:
         self.ended += 1
 
+    def trouble(self, text: str) -> None:
+        pass
+
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:

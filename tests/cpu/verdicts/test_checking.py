@@ -35,6 +35,8 @@ class Told:
     def done(self, run: Run, *, known: bool = False) -> None:
         self.words.append("lowered")
 
+    def trouble(self, text: str) -> None: ...
+
     def judges(self, run: Run) -> None:
         self.words.append("judges")
 

@@ -135,7 +135,7 @@ def _ended(error: BaseException, file: str) -> Failure | None:
     """
     if isinstance(error, SystemExit) and not error.code:
         return None
-    failure = failures.from_exception(error, "run", file)
+    failure = failures.from_exception(failures.without_runner(error), "run", file)
     return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
 
 
