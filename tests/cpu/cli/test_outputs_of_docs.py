@@ -20,7 +20,7 @@ SHOWN = [
 
 
 def test_there_are_some() -> None:
-    assert len(SHOWN) >= 6
+    assert len(SHOWN) >= 2
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN)

@@ -28,10 +28,10 @@ def forms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path | Failur
 
     def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
         form = next(turns)
-        files = {"k.py": (declared("a", ("sm_90",)),)}
+        files = {"k.py": (declared("gemm", ("sm_90",)),)}
         if isinstance(form, Failure):
-            return StandInWorker(files=files, failures={"a": form})
-        return StandInWorker(files=files, snapshots={"a": form})
+            return StandInWorker(files=files, failures={"gemm": form})
+        return StandInWorker(files=files, snapshots={"gemm": form})
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
@@ -91,9 +91,14 @@ def test_the_matrix_marks_the_cell(forms: list[Path | Failure], capsys: pytest.C
 def test_the_page_of_the_rule_shows_what_check_says(
     forms: list[Path | Failure], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of a user's file: the page names none of the project's own."""
     monkeypatch.setenv("COLUMNS", "100")
-    forms += [RIGHT, RIGHT, WRONG]
     (page,) = [page.text for page in pages() if page.id == "TLL004"]
-    command, shown = re.findall(r"\$ tlcheck (check [^\n]*)\n(.*?)```", page, re.DOTALL)[0]
+    code, command, shown = re.findall(r"```python\n(.*?)```.*?\$ tlcheck (check [^\n]*)\n(.*?)```", page, re.DOTALL)[0]
+    Path("k.py").write_text(f"import tilelang\nimport tilelang.language as T\nimport tlcheck\n\n\n{code}")
+    for name, saved in ("right", RIGHT), ("wrong", WRONG):
+        fields = {**json.loads(saved.read_text()), "file": "k.py", "line": 6}
+        Path(name).write_text(json.dumps(fields))
+    forms += [Path("right"), Path("right"), Path("wrong")]
     main(shlex.split(command))
     assert shown in capsys.readouterr().out

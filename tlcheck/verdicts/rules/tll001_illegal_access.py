@@ -29,15 +29,14 @@ for k in T.serial(64):
 ```
 
 ```
-$ tlcheck check tests/fixtures/wrong/store-0.1.7.post3.snapshot.json
-tests/wrong_code/kernels.py:68: TLL001 illegal-access: access of s out of bounds   [TileLang
-   0.1.7.post3, sm_80]
-     68 | @tilelang.jit   the kernel begins here; the line is not known
-        |   block (0, 0, 0), thread 4, TIR line 11
-   s[256] is accessed (thread 4, TIR line 11); s has the shape [256]
-   kernel: tests/wrong_code/kernels.py::store
+$ tlcheck check kernels.py::store --arch sm_80 --toolchain 0.1.7.post3 --no-why
+kernels.py:80: TLL001 illegal-access: access of s out of bounds   [TileLang 0.1.7.post3, sm_80]
+     80 | s[i, k] = f[i]   block (0, 0, 0), thread 4, TIR line 11
+   s[256] is accessed at line 80 (thread 4, TIR line 11); s has the shape [256]
+   kernel: kernels.py::store
    blame: TileLang 0.1.7.post3 (tl.LowerTileOp)
-   help: `tlcheck explain TLL001`
+   help: `tlcheck fix kernels.py::store --arch sm_80 --toolchain 0.1.7.post3` looks for a
+         workaround; `tlcheck explain TLL001`
 
 1 bug in TileLang
 ```

@@ -23,15 +23,14 @@ T.copy(d, D)
 ```
 
 ```
-$ tlcheck check tests/wrong_code/kernels.py::operand --arch sm_80 --no-why
-tests/wrong_code/kernels.py:465: TLL002 deadlock: waits at barrier 0 for 128 threads   [TileLang
-   0.1.15, sm_80]
+$ tlcheck check kernels.py::operand --arch sm_80 --no-why
+kernels.py:465: TLL002 deadlock: waits at barrier 0 for 128 threads   [TileLang 0.1.15, sm_80]
     465 | T.copy(a, d)   block (0, 0, 0), thread 0, TIR line 33
    deadlock: waits at barrier 0 for 128 threads at line 465 (thread 0, TIR line 33)
-   kernel: tests/wrong_code/kernels.py::operand
+   kernel: kernels.py::operand
    blame: TileLang 0.1.15 (tl.ThreadSync)
-   help: `tlcheck fix tests/wrong_code/kernels.py::operand --arch sm_80 --toolchain pinned` looks
-         for a workaround; `tlcheck explain TLL002`
+   help: `tlcheck fix kernels.py::operand --arch sm_80 --toolchain pinned` looks for a workaround;
+         `tlcheck explain TLL002`
 
 1 bug in TileLang
 ```

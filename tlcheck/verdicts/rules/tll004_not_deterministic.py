@@ -17,17 +17,18 @@ The witness counts the forms, and names the first difference between the two mos
 Two of three lowerings give one form, the third another.
 
 ```python
-tilelang.compile(main)
+@tilelang.jit
+def gemm(M=64, N=64, K=64): ...
 ```
 
 ```
 $ tlcheck check k.py --quick --repeat 3
-cases/atomics.py:86: TLL004 not-deterministic (hazard): lowered 3 times by one release, it has 2
-   forms   [TileLang 0.1.15, sm_90]
-        |   the kernel begins here; the line is not known
-   kernel: k.py::a
+k.py:6: TLL004 not-deterministic (hazard): lowered 3 times by one release, it has 2 forms
+   [TileLang 0.1.15, sm_90]
+      6 | @tilelang.jit   the kernel begins here; the line is not known
+   kernel: k.py::gemm
    blame: TileLang 0.1.15
-   help: pin another release; check the kernel with --repeat in CI; `tlcheck fix k.py::a --arch
+   help: pin another release; check the kernel with --repeat in CI; `tlcheck fix k.py::gemm --arch
          sm_90 --toolchain pinned --quick` looks for a workaround; `tlcheck explain TLL004`
 ```
 

@@ -23,20 +23,20 @@ for k in T.vectorized(8):
 ```
 
 ```
-$ tlcheck check tests/fixtures/wrong/sums-0.1.9.snapshot.json
-tests/wrong_code/kernels.py:86: TLO001 wrong-value: O is wrong   [TileLang 0.1.9, sm_80]
-     86 | @tilelang.jit   the kernel begins here; the line is not known
-   O[0] is read (thread 0, TIR line 7) before the store, which comes first in the source
-   O[0] is -2.0, should be 4.0 (random inputs of seed 0; 61 elements differ)
-   missing twice: -1.0 by block (0, 0, 0), k = 1 (TIR line 8 at source), and again by k = 2 (TIR
-   line 8 at source)
-   missing: 1.0 by block (0, 0, 0), k = 5 (TIR line 8 at source)
-   missing twice: 2.0 by block (0, 0, 0), k = 3 (TIR line 8 at source), and again by k = 6 (TIR
-   line 8 at source)
-   missing: 3.0 by block (0, 0, 0), k = 4 (TIR line 8 at source)
-   kernel: tests/wrong_code/kernels.py::sums
+$ tlcheck check kernels.py::sums --arch sm_80 --toolchain 0.1.9 --no-why
+kernels.py:96: TLO001 wrong-value: O is wrong   [TileLang 0.1.9, sm_80]
+     96 | O[tx] = O[tx] + A[tx, k]
+   O[0] is read at line 96 (thread 0, TIR line 7) before the store at line 96, which comes first
+   in the source
+   O[0] is 0.0, should be 11.0 (inputs of seed 0; 64 elements differ)
+   missing twice: 1.0 by block (0, 0, 0), k = 3 (line 96), and again by k = 4 (line 96)
+   missing: 2.0 by block (0, 0, 0), k = 2 (line 96)
+   missing: 3.0 by block (0, 0, 0), k = 1 (line 96)
+   missing: 4.0 by block (0, 0, 0), k = 0 (line 96)
+   kernel: kernels.py::sums
    blame: TileLang 0.1.9
-   help: `tlcheck explain TLO001`
+   help: `tlcheck fix kernels.py::sums --arch sm_80 --toolchain 0.1.9` looks for a workaround;
+         `tlcheck explain TLO001`
 
 1 bug in TileLang
 ```

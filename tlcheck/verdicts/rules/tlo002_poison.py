@@ -28,17 +28,17 @@ for i in T.Parallel(256):
 ```
 
 ```
-$ tlcheck check tests/fixtures/wrong/loop-0.1.15.snapshot.json
-tests/wrong_code/kernels.py:63: TLO002 poison: C depends on what was never written, or is still
-   under way   [TileLang 0.1.15, sm_80]
+$ tlcheck check kernels.py::loop --arch sm_80 --no-why
+kernels.py:63: TLO002 poison: C depends on what was never written, or is still under way
+   [TileLang 0.1.15, sm_80]
      63 | C[i] = f[i] + 1
    C[100] is never stored, which the source does at line 63, nor are 155 other elements: its store
    stands in `if tx < 100` (TIR line 7)
-   C[100] is undefined (never written), should be 3.0 (random inputs of seed 0; 156 elements
-   differ)
-   kernel: tests/wrong_code/kernels.py::loop
+   C[100] is undefined (never written), should be 3.0 (inputs of seed 0; 156 elements differ)
+   kernel: kernels.py::loop
    blame: TileLang 0.1.15 (tl.LayoutInference)
-   help: `tlcheck explain TLO002`
+   help: `tlcheck fix kernels.py::loop --arch sm_80 --toolchain pinned` looks for a workaround;
+         `tlcheck explain TLO002`
 
 1 bug in TileLang
 ```

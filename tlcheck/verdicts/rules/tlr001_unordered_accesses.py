@@ -27,20 +27,22 @@ for i in T.Pipelined(k // step, num_stages=stages):
 ```
 
 ```
-$ tlcheck check tests/fixtures/wrong/wait-0.1.9.snapshot.json
-tests/wrong_code/kernels.py:42: TLR001 unordered-accesses: nothing orders two accesses to a:
-   between them a wait for the copy is missing   [TileLang 0.1.9, sm_80]
+$ tlcheck check kernels.py::wait --arch sm_80 --toolchain 0.1.9 --no-why
+kernels.py:44: TLR001 unordered-accesses: nothing orders two accesses to a: between them a wait
+   for the copy is missing   [TileLang 0.1.9, sm_80]
+     44 | T.gemm(a, b, c)
+        |   read: block (0, 0, 0), thread 0, ki = 0, i = 0, TIR line 72
      42 | T.copy(A[by * block, i * step], a)
         |   write: block (0, 0, 0), thread 0, i = 0, TIR line 42
-        |   read: block (0, 0, 0), thread 0, ki = 0, i = 0, TIR line 72
-   a wait for the copy is missing between the write of a (thread 0, TIR line 42) and the read of a
-   (thread 0, TIR line 72)
+   a wait for the copy is missing between the write of a at line 42 (thread 0, TIR line 42) and
+   the read of a at line 44 (thread 0, TIR line 72)
    TLR001 b: nothing orders two accesses to b: between them a wait for the copy is missing
-   C[0, 0] is undefined (element of a read while its copy is under way), should be -30.0 (random
-   inputs of seed 0; 65536 elements differ)
-   kernel: tests/wrong_code/kernels.py::wait
+   C[0, 0] is undefined (element of a read while its copy is under way), should be 1091.0 (inputs
+   of seed 0; 65536 elements differ)
+   kernel: kernels.py::wait
    blame: TileLang 0.1.9
-   help: `tlcheck explain TLR001`
+   help: `tlcheck fix kernels.py::wait --arch sm_80 --toolchain 0.1.9` looks for a workaround;
+         `tlcheck explain TLR001`
 
 1 bug in TileLang
 ```

@@ -26,9 +26,9 @@ for k in T.Pipelined(3, num_stages=3):
 ```
 
 ```
-$ tlcheck check tests/wrong_code/kernels.py::drained --arch sm_90 --no-why
-tests/wrong_code/kernels.py:311: TLR002 no-proxy-fence (hazard): nothing orders two accesses to
-   a: between them fence.proxy.async is missing   [TileLang 0.1.15, sm_90]
+$ tlcheck check kernels.py::drained --arch sm_90 --no-why
+kernels.py:311: TLR002 no-proxy-fence (hazard): nothing orders two accesses to a: between them
+   fence.proxy.async is missing   [TileLang 0.1.15, sm_90]
     311 | T.gemm(a, b, c)
         |   read by the async proxy: block (0, 0, 0), thread 0, ki = 0, TIR line 51
     309 | T.copy(A[0:64, k * 32 : k * 32 + 32], a)
@@ -36,10 +36,10 @@ tests/wrong_code/kernels.py:311: TLR002 no-proxy-fence (hazard): nothing orders 
    fence.proxy.async is missing between the write of a at line 309 (thread 0, TIR line 19) and the
    read of a at line 311 (thread 0, TIR line 51)
    TLR002 b: nothing orders two accesses to b: between them fence.proxy.async is missing
-   kernel: tests/wrong_code/kernels.py::drained
+   kernel: kernels.py::drained
    blame: TileLang 0.1.15 (tl.InjectFenceProxy)
-   help: `tlcheck fix tests/wrong_code/kernels.py::drained --arch sm_90 --toolchain pinned` looks
-         for a workaround; `tlcheck explain TLR002`
+   help: `tlcheck fix kernels.py::drained --arch sm_90 --toolchain pinned` looks for a workaround;
+         `tlcheck explain TLR002`
 
 1 hazard in TileLang
 ```

@@ -16,6 +16,7 @@ from tlcheck.verdicts.rules.pages import index, pages, write
 from tlcheck.verdicts.rules.rule import rules
 
 DOCS = Path(__file__).parents[4] / "docs" / "rules"
+KERNELS = DOCS.parents[1] / "tests" / "wrong_code" / "kernels.py"  # a user's `kernels.py` on the pages
 
 
 def test_there_is_a_page_for_each_rule_as_the_rule_itself_says() -> None:
@@ -57,23 +58,25 @@ def test_examples_that_are_lowered_say_what_the_page_shows(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Else run `python docs/rules/make.py`, then `make docs`."""
-    installed(PINNED)
+    """Else paste what the command says, then `make docs`."""
     words = shlex.split(command)
+    installed(words[words.index("--toolchain") + 1] if "--toolchain" in words else PINNED)
     file = words[1].partition("::")[0]
-    root = DOCS.parents[1]
-    if not (root / file).exists():
-        (tmp_path / file).write_text(code)
-        root = tmp_path
-    monkeypatch.chdir(root)
+    (tmp_path / file).write_text(KERNELS.read_text() if file == KERNELS.name else code)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     main(words)
     assert capsys.readouterr().out == output
 
 
+def test_pages_name_no_file_of_this_project() -> None:
+    """Who runs `tlcheck explain` has none of them."""
+    assert re.findall(r"\b(?:tests|cases|golden|examples)/\S*", PAGES) == []
+
+
 def test_excerpts_of_kernels_are_theirs() -> None:
-    kernels = (DOCS.parents[1] / "tests" / "wrong_code" / "kernels.py").read_text()
-    excerpts = re.findall(r"```python\n([^`]*?)```\n\n```\n\$ tlcheck check tests/(?:wrong_code|fixtures)", PAGES)
+    kernels = KERNELS.read_text()
+    excerpts = re.findall(r"```python\n([^`]*?)```\n\n```\n\$ tlcheck check kernels\.py", PAGES)
     assert len(excerpts) >= 6
     for code in excerpts:
         assert any(textwrap.indent(code, " " * depth) in kernels for depth in range(0, 24, 4)), code
