@@ -3,7 +3,7 @@
 Writing the value that is there is no conflict. Neither is a copy of the bits that the last copy brings, nor reading
 what one has written oneself, in a statement in which others wrote the same. Threads that store different values to one
 element in one statement race. Blocks are ordered with nothing: what one of them writes and another one accesses is a
-race, and `compare/run` asks what the source does.
+race, and `compare/own_order` asks what the source does.
 
 Bulk copies and wgmma see shared memory through the async proxy: a thread's write before them has to be followed by
 fence.proxy.async on the way to them (PTX ISA 8.2.3.1, "Proxies").

@@ -1,0 +1,121 @@
+"""Tell what is the author's own: the faults of the source that an execution of both levels shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from tlcheck import reasons
+from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.missed import said_of
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
+from tlcheck.execute.compare.own_order import OwnOrder
+from tlcheck.execute.compare.unset import UnsetMemory
+from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
+from tlcheck.execute.observe.authors import Attributed
+from tlcheck.execute.observe.exits import TensorExitsOfRun
+from tlcheck.execute.observe.races import RACING
+from tlcheck.execute.reasons import Illegal, Overrun, Stopped
+from tlcheck.execute.request import LOWERED
+from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
+from tlcheck.reasons import UNSAID, Reason
+
+_UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
+
+
+@dataclass(frozen=True)
+class OwnFaults:
+    """The source on one draw, and what is wrong with it."""
+
+    levels: BothLevels
+    draw: inputs.Draw
+
+    def of_stop(self, illegal: Illegal) -> tuple[Reason, Fault | None]:
+        """Why the lowered kernel stops where the source is to blame, and that fault; empty where it is not."""
+        unwaited = OwnOrder(self.levels, self.draw).unwaited if isinstance(illegal, Overrun) else None
+        if unwaited is not None:
+            return unwaited[1].words(unwaited[0]), self._source.of_race(*unwaited)
+        missed = said_of(self.levels.diverged) if is_of_barrier(illegal) else UNSAID
+        if missed:  # TileLang has left the barrier as it is
+            return missed, self._barrier(missed)
+        stray = self._stray(illegal) or self._source.of_unaligned(illegal)
+        if stray is None:
+            return UNSAID, None
+        own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
+        return own, replace(stray, reasons=frozenset((own,)))
+
+    def of_run(self, outputs: Sequence[OutputOutcome], whose: Attributed, order: OwnOrder) -> tuple[Fault, ...]:
+        """The faults that a run to the end shows. whose: whose the races are that were seen as lowered."""
+        races = [(race.parameter or race.buffer, contest) for race, contest in whose.contested]
+        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
+        untold = open_ - {contest.words(name) for name, contest in races}
+        if untold:
+            races += [(name, contest) for name, contest in order.contests if contest.words(name) in untold]
+        found = [self._source.of_race(name, contest) for name, contest in races]
+        unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
+        early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
+        found = [*early, *self._unset(outputs), *self._warnings(whose.ordered.values())]
+        return merged([fault for fault in found if fault is not None])
+
+    def _stray(self, illegal: Illegal) -> Fault | None:
+        """Return how drawn inputs lead the source out of the tensor that the lowered kernel leaves, or how it leaves it
+        where the author wants no guards; None where neither does.
+        """
+        levels, guarded = self.levels, not self.levels.snapshot.is_on(_UNGUARDED)
+        if (levels.request.is_own and guarded) or not levels.source_run[0].strayed:
+            return None
+        leaving = TensorExitsOfRun()
+        with suppress(Stopped):
+            levels.plainly().source_invocation(self.draw).run(leaving)
+        return self._source.of_stray(illegal, leaving.found, guarded=guarded)
+
+    @cached_property
+    def _source(self) -> Faults:
+        levels = self.levels
+        threads = prod(threads_of(kernels(levels.source)[-1]))
+        return Faults(levels.source, levels.sizes, threads, levels.request.is_own)
+
+    def _barrier(self, reason: Reason) -> Fault | None:
+        """The barrier that threads of the source miss."""
+        missed = self.levels.diverged
+        assert missed is not None
+        return self._source.of_illegal(missed, missed.block, reason)
+
+    def _warnings(self, open_: Collection[Reason]) -> Iterator[Fault]:
+        """The warnings about the source. open_: why orders are not known."""
+        if self.levels.checkpoint != LOWERED:
+            return
+        levels, given = self.levels, self.levels.request.is_own
+        if suspicious(levels.source_run[0].strayed):
+            leaving = TensorExitsOfRun()
+            with suppress(Stopped):
+                levels.plainly().source_invocation(self.draw).run(leaving)
+                yield from exits_of(levels.source, leaving.found, levels.sizes, given)
+        yield from idle_waits_of(levels.source)
+        missed = None if levels.diverged is None else self._barrier(said_of(levels.diverged))
+        if missed is not None and missed.reasons.intersection(open_):
+            yield missed
+        elif missed is not None and not missed.open:
+            yield replace(missed, reasons=frozenset(), warning=REPAIRED)
+        if given or not levels.sizes:
+            with suppress(Stopped):
+                yield from unwritten_of(levels.source, levels.sizes)
+
+    def _unset(self, outputs: Sequence[OutputOutcome]) -> Iterator[Fault | None]:
+        """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""
+        unset = [o for o in outputs if o.unset and o.verdict != "refuted"]
+        if not unset or self.levels.in_each_iteration is not None:
+            return
+        memory = UnsetMemory(self.levels.plainly(), self.draw)
+        with suppress(Stopped):
+            for outcome in unset:
+                reads = memory.reads(outcome.name, most=outcome.verdict == "undecided")
+                if reads:
+                    reason = outcome.reason if outcome.verdict == "undecided" else ""
+                    yield self._source.of_unset(outcome.name, reads, reason, memory.share(outcome.name))
