@@ -31,7 +31,8 @@ class Run:
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
     versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
     reports. has_inputs, has_reference: whether the case declares its own. said: the words of the user's command line
-    that any other command about it needs. variation: see `Selection`. numbers: see `DeclaredCase`.
+    that any other command about it needs. variation: see `Selection`. numbers: see `DeclaredCase`. is_captured: whether
+    running a script makes the kernel: commands that import the file by name do not find it.
     """
 
     file: str
@@ -47,16 +48,12 @@ class Run:
     has_reference: bool = False
     variation: Variation = UNCHANGED
     numbers: Mapping[str, str] = field(default_factory=dict)
+    is_captured: bool = False
 
     @property
     def case(self) -> str:
         """`FILE::NAME`."""
         return f"{self.file}::{self.name}" if self.name else self.file
-
-    @property
-    def is_captured(self) -> bool:
-        """Whether a kernel is a script's: those have their arguments in their names, and are found by running it."""
-        return "[" in self.name
 
     @property
     def slug(self) -> str:

@@ -184,7 +184,8 @@ class Script:
         return self.how.live and not self.how.keep_going and captured.ended is not None
 
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
-        run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
+        position = (*self.run.position, place)
+        run = replace(self.run, name=kernel.name, args=kernel.args, position=position, is_captured=True)
         digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
         return Lowered(
             run,
@@ -304,7 +305,7 @@ def handed_over(job: CaptureJob, folder: Path) -> Iterator[Lowered]:
         found = captured(replace(job, output=str(part)), Answer(result, None, 0.0, 0.0, ""), folder)
         part.unlink()
         for kernel in found.kernels:
-            run = Run(job.file, kernel.name, job.arch, "", {}, kernel.args)
+            run = Run(job.file, kernel.name, job.arch, "", {}, kernel.args, is_captured=True)
             yield Lowered(run, kernel.snapshot, inputs=kernel.inputs)
 
 

@@ -12,11 +12,13 @@ from tlcheck.toolchain.releases import PINNED
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("gemm", "needs no case: gemm.py::gemm builds it"), ("gemm[n=64]", "no case can build it: its builder")],
+    ("is_captured", "said"),
+    [(False, "needs no case: gemm.py::gemm builds it"), (True, "no case can build it: its builder")],
 )
-def test_it_says_why_a_kernel_has_no_case(name: str, said: str, tmp_path: Path) -> None:
-    lowered = Lowered(Run("gemm.py", name, "sm_90", PINNED, {}), tmp_path / "kernel.snapshot.json")
+def test_it_says_why_a_kernel_has_no_case(is_captured: bool, said: str, tmp_path: Path) -> None:
+    lowered = Lowered(
+        Run("gemm.py", "gemm", "sm_90", PINNED, {}, is_captured=is_captured), tmp_path / "kernel.snapshot.json"
+    )
     ((_, words),) = write([lowered], tmp_path, force=False, snapshots=False)
     assert words.startswith(said)
     assert not list(tmp_path.iterdir())

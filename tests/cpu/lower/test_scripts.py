@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.checking import make_run
 from tlcheck.lower.runs import near
-from tlcheck.lower.scripts import End, left_out_tests
+from tlcheck.lower.scripts import Captured, CapturedKernel, End, Script, Scripts, left_out_tests
 from tlcheck.worker.protocol import Failure
 
 
@@ -45,6 +45,15 @@ def test_a_script_that_ended_early_shows_its_traceback_and_its_last_lines() -> N
     assert (first, last) == ("line 100", "line 199")
     assert replace(end(), ended=failure).trouble == failure.trace
     assert replace(end(), printed=printed).trouble == ""
+
+
+def test_what_a_script_makes_is_captured_also_without_arguments() -> None:
+    script = Script(make_run(), found=False, how=Scripts())
+    ended = Failure("exception", "run", "ValueError")
+    (kernel,) = script.results(Captured((CapturedKernel("sizes", {}),)), kept=False)
+    (failed,) = script.results(Captured(ended=ended), kept=False)
+    assert (kernel.run.name, kernel.run.is_captured) == ("sizes", True)
+    assert not failed.run.is_captured
 
 
 def test_a_path_is_told_without_detours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,16 @@ def test_a_finding_begins_with_the_place_the_rule_and_the_blame(tmp_path: Path) 
     ]
 
 
+def test_a_kernel_that_its_script_makes_is_offered_a_bisection_of_the_script() -> None:
+    """`fix` imports the file by name, which runs an unguarded script or finds no such builder."""
+    result = with_finding()
+    captured = replace(result, run=replace(result.run, is_captured=True))
+    assert "`tlcheck fix k.py::case" in shown(result, width=200)
+    said = shown(captured, width=200)
+    assert "tlcheck fix" not in said
+    assert "`tlcheck bisect k.py --arch sm_90` says which release is right" in said
+
+
 def test_accesses_stand_beside_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "k.py").write_text("copy(A, a)\ngemm(a)\n")
     monkeypatch.chdir(tmp_path)

@@ -38,7 +38,7 @@ def test_commands_can_be_pasted() -> None:
 
 
 def test_a_kernel_of_a_script_is_found_by_its_file() -> None:
-    run = Run("my train.py", "f[n=1, name='a b']", "sm_80", "0.1.15", {})
+    run = Run("my train.py", "f", "sm_80", "0.1.15", {}, is_captured=True)
     assert shlex.split(bisect_of(run)) == ["tlcheck", "bisect", "my train.py", "--arch", "sm_80"]
 
 
