@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
     from tlcheck.execute.worlds.source_runs import SourceRuns
     from tlcheck.snapshot.ir import Function
 
+    Missing = Callable[[Function, Function, Mapping[str, int], Sequence[blocks.Block], int], Sequence[blocks.Block]]
     Overlap = Callable[[Function, Function, Mapping[str, int], blocks.Block], object]
     Representatives = Callable[[Function, Function, Mapping[str, int], Sequence[blocks.Block]], Sequence[blocks.Block]]
 
@@ -54,6 +55,7 @@ class Request:
     cost of the lowered kernel is counted too (`tlcheck/cost`). sources: where runs of sources are kept for
     kernels with an equal one, which the outcome does not hang on; None where none is expected.
     representatives: finds those of some blocks that stand for the others; None where each stands for itself.
+    missing: finds at most so many blocks without which those that run stand for others only; None where nobody asks.
     overlap: says of which tensor two blocks may write one element; None where nobody asks.
     further: requests for inputs of other shapes.
     """
@@ -74,6 +76,7 @@ class Request:
     cost: bool = False
     sources: SourceRuns | None = field(default=None, repr=False, compare=False)
     representatives: Representatives | None = field(default=None, repr=False, compare=False)
+    missing: Missing | None = field(default=None, repr=False, compare=False)
     overlap: Overlap | None = field(default=None, repr=False, compare=False)
     further: tuple[Request, ...] = field(default=(), repr=False, compare=False)
 

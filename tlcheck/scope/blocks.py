@@ -36,9 +36,9 @@ from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.program.roles import is_address
 from tlcheck.scope.model import Limit
 from tlcheck.scope.overlaps import shared
+from tlcheck.scope.patches import Image, Pixels, classes_and_moves, pixels_of_box, pixels_of_rows
 from tlcheck.scope.tails import Relation, stay_inside
-from tlcheck.signatures import cp_async
-from tlcheck.signatures.atomics import ATOMICS
+from tlcheck.scope.widths import WIDEST, bits_of, is_compact, octets_of, predicate
 from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.table import family_of, signature_of
@@ -48,10 +48,9 @@ from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
-_WIDEST = 32  # bytes of an access by one thread: vectors of 256 bits (PTX 9.7.9.8)
-_COPIED = 16  # bytes of cp.async at most
 _COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
 _MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # calls by which blocks act on one another
+_PATCHES = ("im2col", "c2d_im2col")
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _UNDECIDED = 2
 _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
@@ -95,6 +94,20 @@ def representatives(
     return [block for n, block in enumerate(ran) if rows[n] not in rows[:n]]
 
 
+def missing(
+    source: Function, lowered: Function, sizes: Mapping[str, int], ran: Sequence[Block], most: int
+) -> Sequence[Block]:
+    """The first block of each class of which none ran; none where these are more than `most`, or do not suffice."""
+    found = _classes(source, lowered, tuple(sizes.items()))
+    if isinstance(found, Limit) or found.limit is not None or not found.columns:
+        return ()
+    rows = np.column_stack([column.numbers for column in found.columns])
+    _, first, classes = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    numbers = np.sort(np.delete(first, np.unique(classes.reshape(-1)[_numbers(ran, found.extents)])))
+    x, y, z = coordinates(numbers, found.extents)
+    return list(zip(x.tolist(), y.tolist(), z.tolist(), strict=True)) if len(numbers) <= most else ()
+
+
 @lru_cache(maxsize=1)  # asked before a kernel runs over a field, and when its claims are made
 def _classes(source: Function, lowered: Function, known: tuple[tuple[str, int], ...]) -> _Classes | Limit:
     """The classes of blocks of a kernel; why there are none."""
@@ -107,7 +120,7 @@ def _classes(source: Function, lowered: Function, known: tuple[tuple[str, int], 
         extents = grid(source, sizes)
         if not 0 < prod(extents) <= _MOST_BLOCKS or extents != grid(lowered, sizes):
             return Limit("blocks", f"a grid of {prod(extents)} blocks is not looked at")
-        bits = {str(b.data.value): _bits(b, sizes) for b in source.buffers if _is_compact(b, sizes)}
+        bits = {str(b.data.value): bits_of(b, sizes) for b in source.buffers if is_compact(b, sizes)}
         tensors = {str(b.data.value) for function in (source, lowered) for b in function.buffers}
         levels = [_Level(function, sizes, extents, bits, tensors) for function in (source, lowered)]
         columns = [column for level in levels for column in level.columns] + list(_moved(levels))
@@ -374,12 +387,14 @@ class _Level:
             self._box(e)
         elif is_address(e):
             self._address(e, None)
+        elif name_of_call(e) in _PATCHES:
+            self._patches(e)
         else:
             short = signature_of(e) is not None or str(e.value).startswith("atomic")
-            with self._where(_predicate(e)):
+            with self._where(predicate(e)):
                 for a in e.args:
                     if is_address(a) and a.value in ("address_of", "access_ptr"):
-                        self._address(a, _octets(e, a) if short else None)
+                        self._address(a, octets_of(e, a) if short else None)
                     else:
                         self._visit(a)
 
@@ -403,7 +418,7 @@ class _Level:
         else:
             bits = dtype_of(element.buffer.dtype).bits
             length = None if octets is None else max(1, octets * 8 // bits)
-            self._access(element.buffer, element.args, [*[1] * (len(element.args) - 1), length], octets or _WIDEST)
+            self._access(element.buffer, element.args, [*[1] * (len(element.args) - 1), length], octets or WIDEST)
             for a in e.args[1:]:
                 self._visit(a)
 
@@ -412,7 +427,7 @@ class _Level:
         buffer: Buffer,
         indices: Sequence[Expr],
         lengths: Sequence[Expr | int | None],
-        octets: int = _WIDEST,
+        octets: int = WIDEST,
     ) -> None:
         """Add an access from an element on, so far along each axis; None for nobody knows how far.
 
@@ -443,9 +458,9 @@ class _Level:
         for index, length, size, step in zip(indices, lengths, shape, steps, strict=True):
             moved = moved + step * self._along(buffer.name, index, length, size)
         one = all(length == 1 for length in lengths) and not any(index.op == "ramp" for index in indices)
-        self._move(str(buffer.data.value), moved * bits, 0 if one else min(octets, _WIDEST))
+        self._move(str(buffer.data.value), moved * bits, 0 if one else min(octets, WIDEST))
 
-    def _move(self, name: str, bits: Array, octets: int = _WIDEST) -> None:
+    def _move(self, name: str, bits: Array, octets: int = WIDEST) -> None:
         """Add by how much an access is moved. octets: that it may have to be aligned to; 0 for one element's."""
         self.moves.append((name, self._line, bits))
         if octets:
@@ -499,6 +514,9 @@ class _Level:
         """Add a bulk copy of a tensor map's box: coordinates and sizes stand with the innermost dimension first."""
         first = call.args[0]
         map_ = first if first.op == "call" else self._descriptors.get(first.uid)
+        if map_ is not None and (map_.value, call.value) == ("create_tma_im2col_descriptor", "tma_load_im2col"):
+            self._box_of_patches(call, map_)
+            return
         if map_ is None or map_.value != "create_tma_descriptor" or call.value not in ("tma_load", "tma_store"):
             raise NotModelled(f"the tensor map of {call.value}")
         rank = int(map_.args[1].value or 0)
@@ -518,36 +536,62 @@ class _Level:
         for e in (*call.args[1:before], *call.args[before + rank :]):
             self._visit(e)
 
+    def _patches(self, call: Expr) -> None:
+        """Add what rows of T.im2col read of an image (`execute.ops.tile.im2col` has its arguments)."""
+        image, tile = call.args[0].args[0].buffer, call.args[1]
+        if image is None or tile.value != "region" or len(tile.args) != 4:
+            raise NotModelled(f"the patches of {call.value}")
+        bits, name = dtype_of(image.dtype).bits, str(image.data.value)
+        shape, form = [self._size(e) for e in image.shape], [self._size(e) for e in call.args[4:8]]
+        if len(shape) != 4 or self._bits.get(name) != prod(shape) * bits or self._depends(call.args[3]):
+            raise NotModelled(f"the patches of {call.value}")
+        for e in (tile, *call.args[2:4]):
+            self._loads(e)
+        rows = self._size(tile.args[2])
+        numbers = rows * self._of_block(call.args[2])[:, None] + np.arange(rows)
+        count, height, width, channels = shape
+        steps = height * width * channels * bits, width * channels * bits, channels * bits
+        found = Image((count, height, width), steps)
+        self._add_patches(name, pixels_of_rows(numbers, found, form), found)
+
+    def _box_of_patches(self, call: Expr, map_: Expr) -> None:
+        """Add a bulk copy of pixels (`execute.ops.thread.descriptors.Im2col`), channels first as in the map."""
+        fields = [self._size(e) for e in map_.args[3:22]]
+        coordinates, offsets = call.args[3:7], call.args[7:9]
+        reach = [interval(e, self._sizes, self._known) for e in offsets]
+        name = str(map_.args[2].value)
+        if map_.args[1].value != 4 or name not in self._names or any(map(self._depends, (coordinates[0], *offsets))):
+            raise NotModelled("the tensor map of tma_load_im2col")
+        for e in (*coordinates, *offsets):
+            self._loads(e)
+        (channels, width, height, count), steps = fields[:4], [8 * octets for octets in fields[4:8]]
+        if reach[0] is None or reach[1] is None or not channels:
+            raise NotModelled("the offsets of tma_load_im2col")
+        image = Image((count, height, width), (steps[3], steps[2], steps[1]))
+        (left, up, right, down), pixels = fields[12:16], fields[16]
+        first = [self._of_block(e) for e in coordinates[:0:-1]]
+        ranges = [(int(np.min(at[0])), int(np.max(at[1]))) for at in (reach[1], reach[0])]
+        corners, strides = ((up, down), (left, right)), (fields[10], fields[9])
+        box = pixels_of_box(first, image, pixels, strides, corners, (ranges[0], ranges[1]))
+        self._add_patches(name, box, image)
+        for e in (*call.args[1:3], *call.args[9:]):
+            self._visit(e)
+
+    def _add_patches(self, name: str, pixels: Pixels, image: Image) -> None:
+        classes, moved = classes_and_moves(pixels, image)
+        self._add(classes, f"which part of a patch lies in {name}")
+        self._move(name, moved, 0)
+
+    def _of_block(self, e: Expr) -> Array:
+        """Return a number that the block alone decides. Raises NotModelled for another one."""
+        p = self._algebra.poly(e)
+        if self._algebra.variables(p) - self._uids or not self._is_exact(p):
+            raise NotModelled("a pixel that more than the block decides")
+        found = Evaluator(self._algebra, self._environment)(p)
+        return np.broadcast_to(np.asarray(found, np.int64), (self._count,))
+
     def _size(self, e: Expr) -> int:
         return int(evaluated(e, self._sizes))
-
-
-def _bits(buffer: Buffer, sizes: Mapping[str, int]) -> int:
-    return prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
-
-
-def _predicate(call: Expr) -> Expr | None:
-    """Return the condition without which cp.async reads nothing; None where there is none."""
-    return call.args[-1] if family_of(call) is cp_async.FAMILY and len(call.args) in (4, 6) else None
-
-
-def _octets(call: Expr, address: Expr) -> int:
-    """Return how many bytes from an address on an instruction accesses at most."""
-    family, element = family_of(call), address.args[0]
-    if family is FAMILY:
-        place = 3 if str(call.value).startswith("tma_load") else 2
-        size = call.args[place].value
-        return size if isinstance(size, int) else 1 << 40
-    if family is cp_async.FAMILY:
-        return _COPIED
-    atomic = ATOMICS.get(name_of_call(call))
-    return _WIDEST if atomic is None else atomic.width * -(-dtype_of(element.dtype).bits // 8)
-
-
-def _is_compact(buffer: Buffer, sizes: Mapping[str, int]) -> bool:
-    """Whether a tensor's rows lie one after the other."""
-    shape, steps = ([int(evaluated(e, sizes)) for e in of] for of in (buffer.shape, buffer.strides))
-    return not steps or steps == [prod(shape[n + 1 :]) for n in range(len(shape))]
 
 
 def _is_number(e: Expr) -> bool:

@@ -12,6 +12,7 @@ from tlcheck.execute.worlds.blocks import coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import only_added_to, roles
 from tlcheck.scope.model import Limit
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Function
 
 _MOST_CELLS = 1 << 22  # of the boxes that blocks write
@@ -34,16 +35,20 @@ def shared(
     for buffer in sides[0].outputs:
         if str(buffer.data.value) in sums:
             continue
-        shape = tuple([int(evaluated(e, sizes)) for e in buffer.shape])
+        size = prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
         of_it = [box for box in found if box.tensor == buffer.data.uid]
-        if not _are_apart(of_it, shape, prod(extents)):
+        if not _are_apart(of_it, size, prod(extents)):
             return Limit("blocks", f"two blocks may write one element of {buffer.name}")
     return None
 
 
-def _are_apart(found: Sequence[AccessBox], shape: tuple[int, ...], blocks: int) -> bool:
-    """Whether no two blocks access the same elements of a tensor, as far as boxes say."""
-    if not found or any(box.first is None or box.shape != shape for box in found):
+def _are_apart(found: Sequence[AccessBox], size: int, blocks: int) -> bool:
+    """Whether no two blocks access the same elements of a tensor of so many bits, as far as boxes of one view say."""
+    views = {(box.shape, box.bits) for box in found}
+    if len(views) != 1 or any(box.first is None for box in found):
+        return False
+    shape, bits = views.pop()
+    if prod(shape) * bits != size:
         return False
     first = np.min([np.broadcast_to(np.asarray(box.first), (len(shape), blocks)) for box in found], axis=0)
     after = np.max([np.broadcast_to(np.asarray(box.last), (len(shape), blocks)) for box in found], axis=0) + 1

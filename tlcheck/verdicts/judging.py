@@ -214,11 +214,12 @@ def _executed(
     from tlcheck.cost.measure import cost_by  # as above
     from tlcheck.execute.compare.diagnosis import diagnose
     from tlcheck.execute.compare.executions import executed
-    from tlcheck.scope.blocks import representatives
+    from tlcheck.scope.blocks import missing, representatives
     from tlcheck.scope.overlaps import shared
     from tlcheck.verdicts.execution_claims import claims_of
 
-    done, request = executed(snapshot, replace(request, representatives=representatives, overlap=shared))
+    request = replace(request, representatives=representatives, missing=missing, overlap=shared)
+    done, request = executed(snapshot, request)
     cost = None if done.counts is None else cost_by(done.counts, snapshot)
     done = replace(done, counts=None)
     return claims_of(snapshot, diagnose(snapshot, request, done, explained=explained), request), done.digest, cost

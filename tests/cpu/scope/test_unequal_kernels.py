@@ -11,7 +11,7 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.scope.blocks import limit_of, representatives
+from tlcheck.scope.blocks import limit_of, missing, representatives
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.verdicts.execution_claims import claims_of
 
@@ -198,3 +198,15 @@ def test_a_tensor_that_only_the_lowered_kernel_writes_is_told() -> None:
     copy = Store(c, (PLACE,), _load(a, PLACE), line=7)
     source = _kernel(copy, buffers=(a, c), blocks=2)
     assert _verdict(source, _kernel(copy, Store(a, (PLACE,), _float(0.0)), buffers=(a, c), blocks=2)) != "proved"
+
+
+@pytest.mark.parametrize(("request_", "blocks"), [(Request(), [0, 1, 2, 3, 7]), (Request(blocks=3), [0, 3, 7])])
+def test_more_blocks_run_if_then_one_of_each_class_does(request_: Request, blocks: list[int]) -> None:
+    """Four classes by bx % 4, of which those that run anyhow have two."""
+    a, c = _tensor("A", 11), _tensor("C", 12)
+    value = _op("mul", _load(a, PLACE), _cast(_op("floormod", BX, _int(4)), "float32"))
+    kernel = _kernel(Store(c, (PLACE,), value, line=7), buffers=(a, c))
+    snapshot = replace(FORMS["gemm_store_fp32"], checkpoints={"source": kernel, "device-tir": kernel}, inputs="")
+    found = execute(snapshot, replace(request_, representatives=representatives, missing=missing))
+    assert [block[0] for block in found.blocks] == blocks
+    assert (limit_of(kernel, kernel, {}, found.blocks) is None) is (len(blocks) > 3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -22,6 +22,7 @@ from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.blocks import Block, chosen, coordinates
 from tlcheck.execute.worlds.costs import statements_needed
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, If, Stmt, Store, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder
 
@@ -37,12 +38,13 @@ _EXACT = ("copy", "async_copy", "tma_copy", "fill", "gemm")  # operators that ac
 class AccessBox:
     """A record of what blocks access of a tensor. first, last: (axes, blocks), None where it may be all of it.
 
-    shape: of the view that the axes are of.
+    shape: of the view that the axes are of; bits: of its elements.
     """
 
     tensor: int
     mode: int
     shape: tuple[int, ...] = ()
+    bits: int = 0
     first: Array | None = None
     last: Array | None = None
 
@@ -50,13 +52,13 @@ class AccessBox:
         """The boxes of some of the blocks."""
         if self.first is None or self.last is None:
             return self
-        return AccessBox(self.tensor, self.mode, self.shape, self.first[:, some], self.last[:, some])
+        return replace(self, first=self.first[:, some], last=self.last[:, some])
 
     def meets(self, other: AccessBox) -> Array:
         """Return which of this one's blocks may access what a block of the other one does: (blocks,); (1,) for all."""
         if self.first is None or self.last is None or other.first is None or other.last is None:
             return np.ones(1, np.bool_)
-        if self.shape != other.shape or self.first.size * other.first.shape[1] > _MOST_PAIRS:
+        if (self.shape, self.bits) != (other.shape, other.bits) or self.first.size * other.first.shape[1] > _MOST_PAIRS:
             return np.ones(1, np.bool_)
         apart = (self.first[:, :, None] > other.last[:, None]) | (self.last[:, :, None] < other.first[:, None])
         return np.asarray((~np.asarray(apart.any(axis=0))).any(axis=1))
@@ -175,7 +177,7 @@ class _Use:
             else:
                 begin = shape[axis] if is_negative(at) else 0
                 first[axis], last[axis] = begin + at[0], begin + at[1] + more[1] - 1
-        return AccessBox(self.data.uid, self.mode, shape, first, last)
+        return AccessBox(self.data.uid, self.mode, shape, dtype_of(self.buffer.dtype).bits, first, last)
 
 
 def _is_compact(buffer: Buffer, shape: Sequence[int], sizes: Mapping[str, int]) -> bool:

@@ -57,6 +57,7 @@ _MOST_MEETING = 64  # blocks that all run where atomics may order or count them,
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
+_MORE = 4  # blocks that run besides those that are asked for
 _TILES = 3  # of a persistent cluster, whose loop over tiles counts once in its statements
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 
@@ -212,7 +213,14 @@ class BothLevels:
             if prod(self.extents) > _MOST_BLOCKS:
                 raise Stopped("more blocks than can run at once", reasons.GRID)
             return list(self.every_block())
-        return completed(blocks.chosen((self.source, self.lowered), self.sizes, asked), self.cluster)
+        found = blocks.chosen((self.source, self.lowered), self.sizes, asked)
+        return completed(self._with_missing(found), self.cluster)
+
+    def _with_missing(self, found: list[blocks.Block]) -> list[blocks.Block]:
+        """Some blocks, with a few more if then one of each class runs."""
+        find = self.request.missing if self.request.is_usual else None
+        more = () if find is None else find(self.source, self.lowered, self.sizes, found, _MORE)
+        return sorted([*found, *more], key=lambda block: block[::-1])
 
     def _may_overlap(self) -> bool:
         """Whether two blocks may write one element, on inputs of the author's: on drawn ones it is nobody's fault."""
