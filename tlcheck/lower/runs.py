@@ -73,9 +73,7 @@ class Run:
 
 def near(path: str) -> str:
     """A path as people write it: from the working folder, where it is below that."""
-    folder = f"{Path.cwd()}{os.sep}"
-    is_detour = Path(path).is_absolute() and f"{os.sep}..{os.sep}" in path  # case files import from `cases/..`
-    return (os.path.normpath(path) if is_detour else path).removeprefix(folder)
+    return path.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def release_of(versions: Mapping[str, str]) -> str:

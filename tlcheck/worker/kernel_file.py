@@ -34,6 +34,7 @@ def load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     sys.path[:0] = [str(place.root), *pythonpath]
     sys.path += map(str, packages.project_folders(file))
     sys.argv = [str(file)]
+    packages.import_straight()
     borrowed.install()
     standins.install()
     if "." in name:

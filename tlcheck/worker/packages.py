@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
+import pkgutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")  # of a project's folder
 
@@ -50,6 +54,20 @@ def import_path(file: Path) -> tuple[list[Path], list[Path]]:
     place, file = place_of(file), file.resolve()
     first = place.root if place.relative else file.parent
     return [first], [folder for folder in dict.fromkeys([place.root, *project_folders(file)]) if folder != first]
+
+
+def import_straight() -> None:
+    """Name modules found through a folder of `sys.path` such as `cases/..` by their own place, without the detour."""
+    if _straight not in sys.path_hooks:
+        sys.path_hooks.insert(0, _straight)
+
+
+def _straight(folder: str) -> Any:
+    """Return the finder of the folder that a detour leads to. Raises ImportError for a folder without one."""
+    finder = pkgutil.get_importer(os.path.realpath(folder)) if os.pardir in Path(folder).parts else None
+    if finder is None:
+        raise ImportError
+    return finder
 
 
 def _levels(file: Path) -> int:

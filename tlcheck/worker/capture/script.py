@@ -43,6 +43,7 @@ def capture(
     refusals = Refusals()
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
+    packages.import_straight()
     borrowed.install()
     patience = FOREVER if job.live else Patience(job.timeout, job.sides)
     mode, calls = (_watch(recording, job), None) if job.live else _replace(recording, job, patience)
