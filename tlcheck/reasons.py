@@ -75,16 +75,16 @@ ENTANGLED = ReasonKind(
     "U003",
     "divergent-waits",
     "threads wait for each other in a divergent branch",
-    "Threads of one branch wait for each other while others of the same branch wait only because these do. tlcheck "
-    "moves the threads of a branch together and cannot tell who of them could go on.",
-    "move the wait out of the branch, or make the branch uniform in each warp.",
+    "Some threads wait inside a branch, while others have reached its end. On a GPU those might go on, and end the "
+    "wait. tlcheck lets the threads of a branch continue only together, so it cannot tell.",
+    "move the wait out of the branch, or let all threads of a warp take the same branch.",
 )
 SOURCE_UNCLEAR = ReasonKind(
     "U004",
     "source-unclear",
     "the source has no single meaning",
     "A value that the source uses for a whole block differs between its threads, such as the place of a tile or the "
-    "extent of a T.Parallel. There is nothing that the lowered kernel could be compared with.",
+    "extent of a T.Parallel. So the source defines no result with which to compare the lowered kernel.",
     "compute the value from block indices and arguments alone.",
 )
 
@@ -93,8 +93,8 @@ TIME = ReasonKind(
     "U005",
     "time-limit",
     "executing took longer than allowed",
-    "The seconds that one kernel may be executed for ran out before its blocks came to an end. The result is not kept: "
-    "another run may get further.",
+    "The time limit for one kernel ran out before its blocks had ended. The result is not kept: another run may get "
+    "further.",
     "run fewer blocks (`--blocks 1 --seeds 1`), or check a case with smaller sizes.",
     "the allowed {} is spent",
 )
@@ -102,14 +102,14 @@ STATEMENTS = ReasonKind(
     "U006",
     "statement-limit",
     "the kernel executes more statements than allowed",
-    "The blocks that were chosen take more statements than tlcheck executes for one kernel.",
+    "The chosen blocks execute more statements than tlcheck allows for one kernel.",
     "allow more (`--budget N`), run fewer blocks (`--blocks 1 --seeds 1`), or check a case with smaller sizes.",
 )
 BYTES = ReasonKind(
     "U007",
     "memory-limit",
     "the kernel uses more memory than allowed",
-    "The tensors and the memory of the blocks that run take more bytes than tlcheck gives to one kernel.",
+    "The tensors, and the memory of the blocks that run, need more bytes than tlcheck allows for one kernel.",
     "check a case with smaller sizes, or allow more (`--budget N,BYTES`).",
 )
 OUT_OF_MEMORY = ReasonKind(
@@ -125,22 +125,22 @@ ENDLESS = ReasonKind(
     "U009",
     "endless-loop",
     "a loop does not end on the inputs that were tried",
-    "A loop waits for a value in memory that never comes on these inputs. It may wait for a block that does not run, "
-    "such as for a flag of its neighbour.",
+    "On these inputs a loop waits for a value in memory that nobody writes. Perhaps a block writes it that tlcheck did "
+    "not run, such as a neighbour that sets a flag.",
     "declare `inputs` in the case with values for which the loop ends.",
 )
 GRID = ReasonKind(
     "U010",
     "too-many-blocks",
     "more blocks have to run at once than can",
-    "Blocks of this kernel wait for each other, so that all of them have to run together, and there are too many.",
+    "Blocks of this kernel wait for each other, so all of them have to run together. There are too many for that.",
     "check a case with a smaller grid.",
 )
 NESTED = ReasonKind(
     "U011",
     "nested-too-deeply",
     "expressions or statements are nested too deeply",
-    "The kernel's TIR has more levels than tlcheck follows.",
+    "Expressions or statements of the kernel's TIR are nested more deeply than tlcheck follows.",
     "unroll less, or split the expression; if the kernel is an ordinary one, report it with its snapshot.",
 )
 
@@ -150,37 +150,37 @@ INCOMPLETE = ReasonKind(
     "incomplete-snapshot",
     "the snapshot does not have everything that is compared",
     "The source or the lowered kernel is missing: the snapshot was saved by an older tlcheck, or lowering stopped.",
-    "check the kernel file itself, or save the snapshot anew.",
+    "check the kernel file itself, or save the snapshot again.",
 )
 SIZES = ReasonKind(
     "U013",
     "no-sizes",
     "no sizes were found that keep what the kernel assumes",
-    "The kernel has symbolic sizes and promises something of them (T.assume). None of the sizes that tlcheck tried "
-    "keeps the promise.",
+    "The kernel has symbolic sizes and states a condition about them (T.assume). None of the sizes that tlcheck tried "
+    "fulfils it.",
     "declare `inputs` in the case: their shapes are the sizes.",
 )
 INPUTS = ReasonKind(
     "U014",
     "unusable-inputs",
     "the case's inputs cannot be used",
-    "The case makes inputs of a dtype of which one byte has several elements, and tlcheck does not unpack them.",
+    "The case makes inputs of a dtype with several elements in one byte, and tlcheck does not unpack them.",
     "leave out `inputs`, so that tlcheck draws them, if the kernel does not depend on special values.",
 )
 NO_BLOCKS = ReasonKind(
     "U015",
     "no-blocks",
     "the grid has no blocks",
-    "With the sizes of this case the kernel is launched with a grid of 0 blocks: nothing runs.",
-    "check a case with larger sizes, or declare `inputs` whose shapes give some.",
+    "With the sizes of this case the kernel launches 0 blocks: nothing runs.",
+    "check a case with larger sizes, or declare `inputs` with larger shapes.",
 )
 UNWRITTEN = ReasonKind(
     "U016",
     "output-not-written",
     "the blocks that ran write none of the output",
-    "On these inputs no block that was executed writes an element of the output, so that there was nothing to compare. "
-    "Usually drawn indices or lengths lead past the work.",
-    "run all blocks (`--blocks all`), or declare `inputs` in the case with indices that lead somewhere.",
+    "On these inputs no executed block writes an element of the output, so there was nothing to compare. The usual "
+    "cause is a random index or length with which the kernel has nothing to do.",
+    "run all blocks (`--blocks all`), or declare `inputs` in the case with indices that give the blocks work.",
 )
 
 # What the source does not define.
@@ -188,8 +188,8 @@ SOURCE_STOPS = ReasonKind(
     "U017",
     "source-stops",
     "the source itself cannot run to its end",
-    "The source does something that the machine forbids, on inputs that tlcheck drew: an index out of bounds, a wait "
-    "that never ends, a promise (T.assume) that does not hold. With your inputs it may be right.",
+    "On random inputs the source does something that the machine forbids: an index out of bounds, a wait that never "
+    "ends, a false T.assume. With your inputs it may be right.",
     "declare `inputs` in the case. If it still stops, it is reported as a bug of the kernel (TLS002, TLS004).",
 )
 SOURCE_RACE = ReasonKind(
@@ -197,7 +197,7 @@ SOURCE_RACE = ReasonKind(
     "source-race",
     "the source races with itself",
     "Two threads, iterations or blocks of the source access one element, and nothing orders them. The output depends "
-    "on which comes first, so that no value is the right one. It may depend on inputs that tlcheck drew.",
+    "on which comes first, so no value is the right one. The race may come from random inputs.",
     "use T.atomic_add, put T.sync_threads() between the accesses, or give each thread an element of its own. If the "
     "indices come from inputs, declare `inputs` in the case: then the race is decided (TLS001).",
 )
@@ -205,23 +205,23 @@ ATOMICS_ORDER = ReasonKind(
     "U019",
     "ordered-by-atomics",
     "atomics may order what blocks access",
-    "Blocks access one element, and atomics of the kernel may order them, as a lock or a counter does. No release "
-    "and acquire orders them on the blocks that ran, and none could be ruled out.",
+    "Several blocks access one element. Atomics of the kernel may order these accesses, as a lock or a counter does. "
+    "In the blocks that ran, tlcheck found no release and acquire that does, and could not exclude one.",
     "check by hand that the atomic acquires and releases; `tlcheck run CASE` compares the outputs on a GPU.",
 )
 APART = ReasonKind(
     "U020",
     "blocks-apart",
     "the blocks could not run together",
-    "Each block was executed by itself, so that accesses of different blocks to one tensor were not seen side by side.",
+    "tlcheck executed each block by itself, so it did not see how different blocks access one tensor.",
     "nothing, if the blocks of the kernel do not exchange values; else `tlcheck run CASE` on a GPU.",
 )
 UNSET = ReasonKind(
     "U021",
     "unset-memory",
     "the output depends on memory that nothing wrote",
-    "Most of the output is computed from memory that the source reads before anything has written it. It may depend on "
-    "inputs that tlcheck drew.",
+    "The source computes most of the output from memory that it reads before anything has written it. The cause may be "
+    "random inputs.",
     "clear the buffer before it is read (T.clear, T.fill). If indices or lengths come from inputs, declare `inputs` in "
     "the case: then it is decided (TLS003).",
 )
@@ -229,30 +229,31 @@ ALL_NAN = ReasonKind(
     "U022",
     "all-nan",
     "all of the output is NaN",
-    "On these inputs the source computes NaN everywhere, and NaN is equal to NaN whatever was lost.",
-    "declare `inputs` in the case for which the output has numbers.",
+    "On these inputs the source computes NaN everywhere. A lowered kernel that is wrong could give NaN too.",
+    "declare `inputs` in the case for which the output holds numbers.",
 )
 OVERFLOW = ReasonKind(
     "U023",
     "overflow",
     "numbers grow larger than float64 holds",
-    "Sums or products of the drawn inputs overflow, and from there on the order of additions decides the value.",
-    "declare `inputs` in the case with values of the size that the kernel is made for.",
+    "Sums or products of the random inputs overflow. From there on the order of additions decides the value.",
+    "declare `inputs` in the case with values as large as the kernel expects.",
 )
 TIE = ReasonKind(
     "U024",
     "tie",
     "rounding decides a discrete choice",
-    "A maximum, a comparison or an index depends on numbers that differ by rounding alone. Both sides are right by "
-    "their own rounding and choose differently. Before 0.1.11 T.round halfway between two integers is such a choice.",
+    "A maximum, a comparison or an index depends on numbers that differ by rounding alone. Source and lowered kernel "
+    "round differently and choose differently, and both are right. Before 0.1.11 T.round of a half is such a choice.",
     "declare `inputs` in the case without ties.",
 )
 ATOMICS_RETURN = ReasonKind(
     "U025",
     "order-of-atomics",
     "the output depends on the order of atomics",
-    "Atomics return what was there, the kernel uses it, and another order of the threads gives other outputs.",
-    "compare what does not depend on the order: `outcome` of the case, with a reference, in `tlcheck run`.",
+    "The kernel uses the old values that its atomics return, so another order of the threads gives other outputs.",
+    "let the case's `outcome` return what does not depend on the order, and compare it with a reference by `tlcheck "
+    "run`.",
 )
 
 # What the lowered kernel does.
@@ -260,16 +261,15 @@ LOWERED_STOPS = ReasonKind(
     "U026",
     "lowered-stops",
     "the lowered kernel stops before the output is there",
-    "The lowered kernel does something that the machine forbids. That is reported as a finding of its own; nothing is "
-    "known of the outputs.",
+    "The lowered kernel does something that the machine forbids, which is a finding of its own. It stops there, so its "
+    "outputs are unknown.",
     "see the finding (TLL001, TLL002).",
 )
 EARLY_COPIES = ReasonKind(
     "U027",
     "early-copies",
     "the lowered kernel stops when copies land early",
-    "With asynchronous copies that land as early as they may, the lowered kernel does something that the machine "
-    "forbids.",
+    "When asynchronous copies land as early as possible, the lowered kernel does something that the machine forbids.",
     "see the finding (TLL001, TLL002).",
 )
 DEVICE = ReasonKind(
@@ -277,15 +277,14 @@ DEVICE = ReasonKind(
     "device-differs",
     "the device does not do what was executed",
     "An instruction of the lowered kernel does something else on the device than its TIR says, which is a finding of "
-    "its own. The execution followed the TIR, and its agreement says nothing.",
-    "see the finding that is named.",
+    "its own. tlcheck executed the TIR, so agreement there says nothing about the device.",
+    "see the finding that the reason names.",
 )
 CUDA = ReasonKind(
     "U029",
     "cuda-differs",
-    "the CUDA that is made of the kernel may compute something else",
-    "TileLang's code generation, nvcc or CUTLASS treats an expression of the kernel otherwise than the TIR says, or "
-    "refuses it.",
+    "the CUDA of the kernel may compute something else",
+    "TileLang's code generator, nvcc or CUTLASS computes an expression differently from the TIR, or refuses it.",
     "cast explicitly, or compute in float32 and convert at the end. A tensor through which threads of a block exchange "
     "values needs T.annotate_restrict_buffers(NAME), which takes `__restrict__` from it.",
 )
@@ -295,7 +294,7 @@ UNREAD_ATOMIC = ReasonKind(
     "U030",
     "atomic-not-read",
     "an atomic is not understood",
-    "The atomic's destination or value is written in a form that tlcheck does not read, or its name is not known.",
+    "tlcheck does not know the atomic's name, or the form in which its destination or value is written.",
     "report it with the snapshot. An execution may still show that the outputs agree.",
 )
 NO_COUNTERPART = ReasonKind(
@@ -308,7 +307,7 @@ NO_COUNTERPART = ReasonKind(
 UNKNOWN_CALL = ReasonKind(
     "U032",
     "unknown-call",
-    "a call adds to the destination that is not understood",
+    "an unknown call may add to the destination",
     "The lowered kernel passes the destination to a function whose effect tlcheck does not know.",
     "report it with the snapshot.",
 )
@@ -316,53 +315,53 @@ VALUE_UNREAD = ReasonKind(
     "U033",
     "value-not-read",
     "the value or address of an atomic cannot be followed",
-    "The proof follows an atomic's value and address back to tensors and block indices. Here it comes to something "
-    "that it does not follow, such as memory that is stored to under another condition.",
-    "nothing, if the output agreed: the content was executed. A simpler index or value is proved for all inputs.",
+    "The proof follows an atomic's value and address back to tensors and block indices. Here it meets something that "
+    "it cannot follow, such as memory that is stored to under another condition.",
+    "nothing, if the output agreed: the values were executed. A simpler index or value can be proved for all inputs.",
 )
 OTHER_FORM = ReasonKind(
     "U034",
     "other-form",
     "the lowered additions have another form, and no wrong one was found",
-    "The lowered atomic is not equal to the source's by the algebra that tlcheck knows, and no instance was found in "
-    "which it adds something else.",
+    "tlcheck's algebra could not show that the lowered atomic equals the source's. It tried concrete blocks and "
+    "threads, and found none that adds something else.",
     "nothing, if the output agreed: the additions were executed, for some blocks and inputs.",
 )
 ENUMERATION = ReasonKind(
     "U035",
     "too-large-to-enumerate",
     "there are too many additions to compare them one by one",
-    "The two sides can only be compared addition by addition, and there are more than tlcheck looks at.",
+    "Source and lowered kernel can only be compared addition by addition, and there are more additions than the limit.",
     "check a case with smaller sizes or fewer threads.",
 )
 ALIGNMENT = ReasonKind(
     "U036",
     "alignment-not-proved",
     "the alignment of an access is not proved",
-    "A vector or bulk instruction needs an address of a certain alignment. It depends on a size or on memory that is "
-    "known only when the kernel runs.",
-    "make the size a constant, or promise it (T.assume).",
+    "A vector or bulk instruction needs an aligned address. Whether it is aligned depends on a size, or on memory, "
+    "that is known only when the kernel runs.",
+    "make the size a constant, or state its multiple with T.assume.",
 )
 TIMING = ReasonKind(
     "U037",
     "reads-another-time",
     "an atomic reads memory at another time than in the source",
-    "Memory that the atomic's value or address is read from is written in between, and not in the order of the source.",
-    "nothing, if the output agreed; else read the value into a register of its own before it is written again.",
+    "The atomic's value or address is read from memory that the kernel also writes, and the lowered kernel reads and "
+    "writes it in another order than the source.",
+    "nothing, if the output agreed; else copy the value into a register before its memory is written again.",
 )
 UNMEASURED = ReasonKind(
     "U038",
     "library-not-measured",
-    "it is not measured what a call of the device library does",
-    "TileLang's headers differ between releases. The call in question, or these headers, are not in the table of "
-    "measurements.",
-    "docs/device-library.md says how it is measured; report the release.",
+    "nobody has measured what a call of the device library does",
+    "TileLang's headers differ between releases. tlcheck's table of measurements lacks this call, or these headers.",
+    "measure the release as docs/device-library.md says, or report it.",
 )
 NOT_SHOWN = ReasonKind(
     "U039",
     "no-addition-shows-it",
     "instructions differ, and no addition shows a wrong one",
-    "A rule is broken by the form of the instructions, but all additions that were compared are right.",
+    "The instructions break a rule by their form, but all additions that were compared are right.",
     "look at the CUDA (`tlcheck dump CASE --at cuda`), and report it with the snapshot.",
 )
 

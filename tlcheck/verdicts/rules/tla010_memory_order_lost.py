@@ -6,8 +6,8 @@ The kernel asks for a memory order (acquire, release, acq_rel, seq_cst), and the
 
 ## Why is this bad?
 
-Other threads may see accesses around the addition in an order that the kernel does not expect. It weighs `hazard`: no
-value that was executed was wrong.
+Other threads may see accesses around the addition in an order that the kernel does not expect. This is a `hazard`: it
+breaks a rule of the manual, and no executed value was wrong.
 
 The witness names one such addition: block, thread, lane and element.
 

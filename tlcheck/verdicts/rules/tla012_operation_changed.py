@@ -2,11 +2,12 @@
 
 ## What it does
 
-An addition has become a maximum, or the like. No released wheel is known to do this; a new pass could.
+The lowered atomic performs another operation, such as a maximum instead of an addition. No release is known to do
+this; a new pass could.
 
 ## Why is this bad?
 
-The destination gets another kind of result.
+The destination holds a maximum, say, where the kernel asks for a sum.
 
 The witness names one such addition: block, thread, lane and element.
 

@@ -6,7 +6,8 @@ The lowered kernel needs more threads in a block, more shared memory or a larger
 Programming Guide, "Compute Capabilities"). The source asks for less: TileLang has added threads for warp
 specialization, or memory of its own.
 
-Before 0.1.14 `T.Select` or `T.Not` of a vector is such a kernel too, and on NVIDIA before 0.1.15 `~`: neither compiles.
+The rule also finds vectors that do not compile: of `T.Select` or `T.Not` before 0.1.14, and of `~` on NVIDIA before
+0.1.15.
 
 ## Why is this bad?
 

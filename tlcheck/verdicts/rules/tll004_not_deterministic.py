@@ -7,8 +7,8 @@ pass configurations. This rule finds a kernel whose TIR differs then.
 
 ## Why is this bad?
 
-A search inside a pass has ended at a limit of time or steps, or a container is ordered by addresses. Chance decides
-which form runs. tlcheck judges each form and reports the worst one.
+Chance decides which of the forms (versions of the lowered kernel) you run. The cause is a search inside a pass that
+ends at a time limit, or a container ordered by addresses. tlcheck judges each form and reports the worst one.
 
 The witness counts the forms, and names the first difference between the two most frequent ones.
 

@@ -3,8 +3,8 @@
 ## What it does
 
 tlcheck executes the kernel twice on the CPU with the same inputs: the source, and the lowered kernel as the GPU would
-run it. Both compute in float64. This rule finds an element of an output that differs by more than rounding. A
-difference that a small change of every input also makes does not count.
+run it. Both compute in float64. This rule finds an element of an output that differs by more than rounding: a tiny
+change of all inputs must not be able to cause the same difference.
 
 ## Why is this bad?
 

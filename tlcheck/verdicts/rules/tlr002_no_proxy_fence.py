@@ -10,7 +10,8 @@ An mbarrier that a bulk copy completes needs this fence, or `fence.mbarrier_init
 
 ## Why is this bad?
 
-The operation may read old contents. The finding weighs `hazard` if no value was wrong in any schedule that was tried.
+The operation may read old contents. If no schedule that was tried gave a wrong value, the finding is a `hazard` (it
+breaks a rule of the manual) and not an `error`.
 
 The witness names the write and the read.
 

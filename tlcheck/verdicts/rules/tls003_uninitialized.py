@@ -7,7 +7,7 @@ output depend on it.
 
 ## Why is this bad?
 
-This memory holds anything when a block begins, not zeros.
+When a block begins, this memory holds arbitrary values, not zeros.
 
 The witness names the first read.
 
@@ -29,9 +29,9 @@ for k in T.Pipelined(4, num_stages=2):
 
 ## Limits
 
-A shuffle from a lane that takes no part has no value either (PTX, `shfl.sync`). An output that no statement writes is
-not reported, nor are contents of the caller's tensors. If random inputs decide what is set or read, it is undecided:
-declare `inputs` in the case.
+A shuffle from a lane that takes no part reads an undefined value too (PTX, `shfl.sync`). tlcheck does not report an
+output that no statement writes, nor what the caller's tensors hold. If random inputs decide what is set or read, it is
+undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-uninitialized"

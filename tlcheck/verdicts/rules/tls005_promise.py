@@ -2,8 +2,8 @@
 
 ## What it does
 
-The condition is false in a block and thread of the grid, on the inputs of the case, or on all inputs because it
-depends on none.
+The condition is false in some block and thread of the grid. It fails on the inputs of the case, or does not depend on
+inputs at all.
 
 ## Why is this bad?
 
@@ -30,7 +30,7 @@ inputs.
 
 ## Limits
 
-If the condition depends on random inputs or sizes, and none that was tried keeps it, it is undecided: declare
+If the condition depends on random inputs or sizes, and fails for all that were tried, it is undecided: declare
 `inputs` in the case.
 """
 

@@ -2,11 +2,12 @@
 
 ## What it does
 
-The kernel waits for a phase of an mbarrier that never completes (PTX ISA, "mbarrier"): fewer threads arrive than the
-mbarrier is made for, none arrives, or the wait names the parity of a phase that does not end.
+The kernel has one of these faults:
 
-Or it waits for a group of asynchronous copies without `T.ptx_commit_group()` before it, so that its copies are in no
-group yet (PTX ISA, "cp.async.wait_group").
+- It waits for a phase of an mbarrier that never completes (PTX ISA, "mbarrier"). Too few threads arrive, or the wait
+  names the wrong parity.
+- It waits for a group of asynchronous copies without `T.ptx_commit_group()` before, so its copies are in no group yet
+  (PTX ISA, "cp.async.wait_group").
 
 ## Why is this bad?
 
@@ -34,8 +35,8 @@ Call `T.ptx_commit_group()` between the copies and the wait.
 
 ## Limits
 
-A kernel that starts no asynchronous copy and calls `T.ptx_wait_group` waits for nothing. That is a warning, and an
-error with `--strict`. If random inputs decide who arrives, it is undecided: declare `inputs` in the case.
+If a kernel calls `T.ptx_wait_group` but starts no asynchronous copy, the wait has no effect. That is a warning, and an
+error with `--strict`. If random inputs decide which threads arrive, it is undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-wait"

@@ -4,14 +4,14 @@
 
 A plain index such as `x[i + 1]` is out of the bounds of a global tensor. A statement is reported if
 
-- its index is negative, or misses element 0 and goes beyond the end;
+- its index is negative, or begins above 0 and goes beyond the end, as `i + 1` does;
 - it stores a 0 that was read out of bounds;
 - it drops a value that was read in bounds.
 
 ## Why is this bad?
 
-TileLang guards the access: it reads 0, or the value of `T.annotate_safe_value`, and drops a store. The kernel is well
-defined, but often not what was meant. It is a warning, and an error with `--strict`.
+TileLang guards the access: a read gives 0, or the value of `T.annotate_safe_value`, and a store is dropped. The kernel
+is well defined, but perhaps not what you meant. So this is a warning, and an error with `--strict`.
 
 The witness names the element, the shape of the tensor, and the thread or iteration.
 
@@ -33,8 +33,8 @@ Guard the statement with `if`, or give the value out of bounds with `T.if_then_e
 
 ## Limits
 
-A tail is not reported: the last block, larger than the rest, leaves its tensors in the whole statement. Neither are
-tile operators such as `T.copy`, nor an index that depends on random inputs.
+A tail is not reported: there the last tile is larger than what is left of every tensor in the statement. Nor are tile
+operators such as `T.copy`, and indices that depend on random inputs.
 """
 
 PROBLEM = "source-stray"

@@ -30,8 +30,8 @@ Launch `T.ceildiv(size, tile)` blocks, or fill the tensor before the kernel runs
 
 ## Limits
 
-tlcheck puts each write of each block into a box of indices, so it does not see elements between those of a stride. A
-kernel with sizes chosen by tlcheck is not examined.
+tlcheck notes the smallest and largest index of each write, so it misses a gap between them, as a stride leaves. It
+does not examine a kernel whose sizes it chose itself.
 """
 
 PROBLEM = "source-unwritten"

@@ -29,7 +29,7 @@ Launch at most 1024 threads in a block. Put the longest axis of the grid first. 
 
 ## Limits
 
-The limits are those of the arch; the number of multiprocessors is that of its usual part. If the size of the grid
+The limits are those of the arch, with the multiprocessors of its usual GPU (108 of an A100). If the size of the grid
 depends on symbolic shapes, tlcheck uses only the sizes of the case's own `inputs`.
 """
 

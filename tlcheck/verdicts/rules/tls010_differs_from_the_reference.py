@@ -31,7 +31,8 @@ Mend the kernel, or the reference. `tlcheck trace CASE` follows the element back
 ## Limits
 
 Only the blocks that ran are compared. If other blocks may add to an output, a note says so: `--blocks all` compares
-all of them, and so does `tlcheck run --device cpu`. The reference may take 20 seconds of the processor.
+all of them, and so does `tlcheck run --device cpu`. If the reference needs more than 20 processor seconds, it is not
+compared.
 """
 
 PROBLEM = "source-reference"
