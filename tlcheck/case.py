@@ -90,8 +90,8 @@ class Case:
     rounded: the narrowest dtype of operands or intermediate results, if it is narrower than the accumulator.
     float_atomics: whether the order of floating-point additions may differ from run to run; None: as the atomics say.
     baselines: the same in torch, by name: ``baseline(args, *inputs)`` returns the function that is timed.
-    traffic: bytes that have to move; None: each tensor once. A number, or a function of `args`.
-    flops: operations that have to be done; None: nothing is said of them. A number, or a function of `args`.
+    traffic: bytes that the kernel has to move; None: each tensor once. A number, or a function of `args`.
+    flops: operations that it has to do; None: no floor from them. A number, or a function of `args`.
     """
 
     kernel: Callable[..., Any] | Any

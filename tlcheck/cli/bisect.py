@@ -49,7 +49,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first release (default: the oldest)")
     parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last one (default: the newest)")
     parser.add_argument(
-        "--passes", action="store_true", help="look at the passes of one --toolchain, or of the two that are given"
+        "--passes", action="store_true", help="look at the passes of --toolchain, or compare those of --from and --to"
     )
     parser.add_argument(
         "--configs", action="store_true", help="flip each pass configuration that a kernel sets, with one --toolchain"

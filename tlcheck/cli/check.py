@@ -42,12 +42,12 @@ def add_arguments(parser: Parser) -> None:
     add_report_arguments(parser, PAGE_FORMATS)
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--with-inputs", action="store_true", help="with --save: snapshots include their inputs")
-    parser.add_argument("--stat", action="store_true", help="in the text only counts, by rule and by reason")
+    parser.add_argument("--stat", action="store_true", help="print only counts, by rule and by reason")
     parser.add_argument("--strict", action="store_true", help="count undecided claims and warnings as errors")
     selected, ignored = partial(rule_ids, "--select"), partial(rule_ids, "--ignore")
     parser.add_argument("--select", type=selected, default="", metavar="LIST", help="rules that count, as TLR,TLO001")
     parser.add_argument("--ignore", type=ignored, default="", metavar="LIST", help="rules that do not count")
-    parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
+    parser.add_argument("--no-expect", action="store_true", help="count expected findings as errors")
     parser.add_argument(
         "--why",
         action=argparse.BooleanOptionalAction,

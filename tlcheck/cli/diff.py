@@ -38,9 +38,9 @@ def add_arguments(parser: Parser) -> None:
         "--at",
         default="",
         metavar="CHECKPOINT",
-        help="show the text there, or of all (default: lower-tile-op, or the first that differs)",
+        help="show the text at this checkpoint, or at `all` (default: lower-tile-op, or the first that differs)",
     )
-    parser.add_argument("--cost", action="store_true", help="count what kernels cost, too, by executing them")
+    parser.add_argument("--cost", action="store_true", help="also execute the kernels, and compare their costs")
     add_form_arguments(parser)
 
 

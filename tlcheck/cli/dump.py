@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
     add_lowering_arguments(parser)
     add_script_arguments(parser)
     parser.add_argument(
-        "--at", default="", metavar="CHECKPOINT", help="only that one, `cuda`, or with --every-pass a pass"
+        "--at", default="", metavar="CHECKPOINT", help="one checkpoint, or `cuda`; with --every-pass a pass"
     )
     parser.add_argument("--every-pass", action="store_true", help="the TIR after each pass instead of at checkpoints")
     parser.add_argument(

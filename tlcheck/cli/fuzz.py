@@ -44,7 +44,11 @@ def add_arguments(parser: Parser) -> None:
         "--export", type=Path, metavar="DIR", help="keep snapshots of kernels that agree or are refuted"
     )
     parser.add_argument(
-        "--reduce", type=positive, default=_SECONDS, metavar="S", help="for each new finding (default: 120)"
+        "--reduce",
+        type=positive,
+        default=_SECONDS,
+        metavar="S",
+        help="seconds to reduce each new finding (default: 120)",
     )
     parser.add_argument("--no-reduce", action="store_true", help="leave kernels as they were found")
     add_lowering_arguments(parser, archs=",".join(USUAL))

@@ -34,19 +34,19 @@ from tlcheck.verdicts.acceptance import Acceptances, project_acceptances
 
 def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="compare what kernels lower to with what was approved")
-    update = actions.add_parser("update", help="write what kernels lower to beside what was approved, for review")
+    check = actions.add_parser("check", help="compare the kernels' TIR with the approved one")
+    update = actions.add_parser("update", help="write the new TIR beside the approved one, for review")
     for action in (check, update):
         add_lowering(action)
-    update.add_argument("--new-only", action="store_true", help="only where nothing is approved yet")
-    actions.add_parser("review", help="look at what waits, one change at a time, and accept or reject it")
-    accept = actions.add_parser("accept", help="accept what waits, without a terminal")
+    update.add_argument("--new-only", action="store_true", help="only kernels without an approved golden")
+    actions.add_parser("review", help="show pending changes one at a time, to accept or reject")
+    accept = actions.add_parser("accept", help="accept pending changes, without a terminal")
     accept.add_argument("--reason", required=True, help="why; kept with the approval")
-    reject = actions.add_parser("reject", help="reject what waits, without a terminal")
+    reject = actions.add_parser("reject", help="reject pending changes, without a terminal")
     reject.add_argument("--reason", default="", help="why; shown when the same content comes again")
     for action in (accept, reject):
         action.add_argument(
-            "cases", nargs="*", metavar="CASE", help="FILE[::NAME], or a folder (default: all that waits)"
+            "cases", nargs="*", metavar="CASE", help="FILE[::NAME], or a folder (default: all pending changes)"
         )
         action.add_argument("--arch", metavar="LIST", help="comma list; default: all")
     diff = actions.add_parser("diff", help="compare the goldens of two git revisions; needs no TileLang")
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
     diff.add_argument("--head", metavar="REVISION", help="default: the working tree")
     for action in (check, diff):
         add_form_arguments(action)
-    golden_page.add_arguments(actions.add_parser("page", help="write one HTML page of what differs, to read anywhere"))
+    golden_page.add_arguments(actions.add_parser("page", help="write one HTML page of the differences"))
 
 
 def run(args: argparse.Namespace) -> int:

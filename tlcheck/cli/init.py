@@ -50,7 +50,10 @@ pythonpath = [{pythonpath}]  # where the kernels' own imports are found
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: tests that lead to TileLang)"
+        "scripts",
+        nargs="*",
+        metavar="SCRIPT",
+        help="files that compile kernels (default: tests whose imports reach TileLang)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
     add_lowering_arguments(parser, archs=USUAL[-1])

@@ -54,10 +54,10 @@ def add_lowering_arguments(
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="over the kernel's own, such as TL_DISABLE_WGMMA=True; may be repeated",
+        help="override a pass configuration of the kernel, such as TL_DISABLE_WGMMA=True; may be repeated",
     )
     parser.add_argument(
-        "-k", dest="keyword", metavar="EXPR", help="only kernels, or tests, with such names: 'sparse and not fp8'"
+        "-k", dest="keyword", metavar="EXPR", help="only kernels or tests whose names match, as 'sparse and not fp8'"
     )
     parser.add_argument(
         "--timeout",
@@ -67,19 +67,17 @@ def add_lowering_arguments(
         help="processor seconds for one kernel (default: 300)",
     )
     parser.add_argument("-j", "--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
-    parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
-    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
+    parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a fresh process (slower)")
+    parser.add_argument("--no-cache", action="store_true", help="do not use results of earlier runs, and keep none")
     loudness = parser.add_mutually_exclusive_group()
-    loudness.add_argument("-q", "--quiet", action="store_true", help="no progress, and of `check` only what is wrong")
-    loudness.add_argument(
-        "-v", "--verbose", action="store_true", help="say how many kernels were lowered; show tracebacks of errors"
-    )
+    loudness.add_argument("-q", "--quiet", action="store_true", help="show no progress; `check` shows only problems")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="show more: claims, TIR, tracebacks of errors")
     parser.add_argument(
         "--pythonpath",
         action="append",
         default=[],
         metavar="DIR",
-        help="folder of the kernels' imports; may be repeated",
+        help="a folder from which kernels import; may be repeated",
     )
     if cluster:
         parser.add_argument(
@@ -189,7 +187,7 @@ def add_report_arguments(parser: argparse.ArgumentParser, known: Sequence[str]) 
 def add_form_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say how differences are shown."""
     parser.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
-    parser.add_argument("--stat", action="store_true", help="differences in words alone, without the TIR")
+    parser.add_argument("--stat", action="store_true", help="describe differences in words, without the TIR")
 
 
 def form_of(args: argparse.Namespace) -> DiffForm:

@@ -43,17 +43,17 @@ def add_arguments(parser: Parser) -> None:
         "--device",
         choices=("gpu", "cpu"),
         default="gpu",
-        help="cpu: as written and as lowered, without a GPU (default: gpu)",
+        help="cpu: source and lowered kernel, without a GPU (default: gpu)",
     )
     parser.add_argument(
-        "--as-written", action="store_true", help="with --device cpu: as written alone; T.print and breakpoint() work"
+        "--as-written", action="store_true", help="with --device cpu: only the source; T.print and breakpoint() work"
     )
     parser.add_argument("--sanitize", metavar="LIST", default="", help="tools of compute-sanitizer, such as memcheck")
     parser.add_argument("--bench", action="store_true", help="time the kernels and their torch baselines")
     parser.add_argument(
         "--from", dest="old", metavar="TOOLCHAIN", help="compare the times with those of --to, in turns"
     )
-    parser.add_argument("--to", dest="new", metavar="TOOLCHAIN", help="see --from")
+    parser.add_argument("--to", dest="new", metavar="TOOLCHAIN", help="the other toolchain of --from")
     parser.add_argument("--record", type=Path, metavar="DIR", help="keep the inputs and outputs of every case")
     parser.add_argument("--replay", type=Path, metavar="DIR", help="run on kept inputs, compare with kept outputs")
     parser.add_argument(

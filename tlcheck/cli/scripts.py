@@ -26,9 +26,9 @@ def add_script_arguments(parser: Parser) -> None:
         type=count,
         default=Scripts.max_configs,
         metavar="N",
-        help=f"configurations of an autotuned kernel (default: {Scripts.max_configs})",
+        help=f"capture up to N configurations of an autotuned kernel (default: {Scripts.max_configs})",
     )
-    group.add_argument("--keep-going", action="store_true", help="pass over scripts that end before their first kernel")
+    group.add_argument("--keep-going", action="store_true", help="skip scripts that fail before their first kernel")
 
 
 def scripts_of(args: argparse.Namespace) -> Scripts:
@@ -39,7 +39,7 @@ def scripts_of(args: argparse.Namespace) -> Scripts:
 def add_live_argument(parser: argparse.ArgumentParser) -> None:
     """Add `--live`, for scripts on a GPU: see `on_device`."""
     parser.add_argument(
-        "--live", action="store_true", help="scripts have this machine's GPU: kernels are compiled and launched"
+        "--live", action="store_true", help="let scripts compile and launch their kernels on this machine's GPU"
     )
 
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     install = actions.add_parser("install", help="install releases, `pinned`, `latest`, wheel files, or for checkouts")
     install.add_argument("toolchains", nargs="*", metavar="TOOLCHAIN", help="default: what [tool.tlcheck] names")
     actions.add_parser("list", help="show the installed toolchains, and which one the project uses")
-    remove = actions.add_parser("remove", help="remove toolchains, whatever packages of yours they hold")
+    remove = actions.add_parser("remove", help="remove toolchains, with the packages in them")
     remove.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
     path = actions.add_parser("path", help="print the path of a toolchain's interpreter")
     path.add_argument("toolchain", metavar="TOOLCHAIN")
@@ -39,7 +39,7 @@ def _add_with(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="REQUIREMENT",
-        help="a package of yours that the toolchain holds too, beside [tool.tlcheck] requirements; may be repeated",
+        help="a package to install too, besides [tool.tlcheck] requirements; may be repeated",
     )
 
 

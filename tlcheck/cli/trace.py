@@ -50,7 +50,9 @@ _DEPTH = 8
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help=CASE_HELP)
     parser.add_argument("--element", metavar="'NAME[I, J]'", help="element of an output (default: the first wrong one)")
-    parser.add_argument("--depth", type=count, default=_DEPTH, metavar="N", help=f"writes deep (default: {_DEPTH})")
+    parser.add_argument(
+        "--depth", type=count, default=_DEPTH, metavar="N", help=f"how many writes to go back (default: {_DEPTH})"
+    )
     parser.add_argument(
         "--seed", type=int, metavar="S", help="inputs of this seed (default: the first that is wrong, or 0)"
     )
