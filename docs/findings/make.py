@@ -36,11 +36,12 @@ kernel of 10 to 20 lines, in [`kernels.py`](../tests/wrong_code/kernels.py) or
 tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 ```
 
-Its page has the generated CUDA with the mistake, the guilty pass, TileLang's issue if there is one (searched on
-2026-11-22), and the result of an H200. Tests keep the verdicts of [`expected.toml`](../tests/wrong_code/expected.toml).
-0.1.15 has 30, 16 of order or legality; [an H100](../results/h100/README.md) had 20 wrong. The last column is the answer
-of [`tlcheck fix`](fix.md#how-often-there-is-one) for the newest wrong release; `-`: not
-asked.
+Click a name to see the wrong CUDA, the guilty pass, TileLang's issue (searched on 2026-11-22) and what an H200 did.
+Tests keep all verdicts in [`expected.toml`](../tests/wrong_code/expected.toml).
+
+0.1.15 has 30 of these bugs, 16 of them in the order or legality of accesses. 20 gave wrong results on
+[an H100](../results/h100/README.md). The last column is the workaround that
+[`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """
 AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
 [what was searched](findings/searched.md). Runs on the H200: [0.1.15](../results/h200/findings-0.1.15.json),
