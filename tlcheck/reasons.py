@@ -416,8 +416,8 @@ def page() -> str:
     return (
         "# Reasons for *not decided*\n\n"
         "A claim that tlcheck can neither confirm nor refute is *undecided*. It is not a pass. Each reason has a code; "
-        "`tlcheck explain U001` shows what is said here, `tlcheck explain undecided` lists all. Made by `make docs` "
-        "from `tlcheck/reasons.py`.\n\n"
+        "`tlcheck explain U001` shows one, `tlcheck explain undecided` lists all. Made by `make docs` from "
+        "`tlcheck/reasons.py`.\n\n"
         f"| code | name | what is missing |\n|---|---|---|\n{rows}{parts}"
     )
 
