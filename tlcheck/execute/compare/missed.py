@@ -12,7 +12,7 @@ from tlcheck import reasons
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
 from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.observe.authors import Attributed
+from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.races import A_BARRIER, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.worlds.levels import BothLevels

@@ -16,7 +16,7 @@ from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
 from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
-from tlcheck.execute.observe.authors import Attributed
+from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.exits import TensorExitsOfRun
 from tlcheck.execute.observe.races import RACING
 from tlcheck.execute.reasons import Illegal, Overrun, Stopped

@@ -9,7 +9,8 @@ from itertools import chain
 
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compile.pointers import pointers_of
-from tlcheck.execute.observe.authors import EARLY, Attributed, Author, open_to_order
+from tlcheck.execute.observe.attribution import Attributed, open_to_order
+from tlcheck.execute.observe.authors import EARLY, Author
 from tlcheck.execute.observe.races import Contest
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.worlds import inputs

@@ -28,7 +28,7 @@ from tlcheck.execute.compare.roundings import cancels, rounds
 from tlcheck.execute.compare.specials import are_asked_for
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
-from tlcheck.execute.observe.authors import attributed
+from tlcheck.execute.observe.attribution import attributed
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.watching import Watching

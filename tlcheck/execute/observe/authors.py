@@ -16,8 +16,8 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,15 +30,15 @@ from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.arms import are_apart
+from tlcheck.execute.observe.epoch_accesses import SEVERAL, EpochAccesses
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.races import EXCHANGE, Access, Clash, Contest, Race
+from tlcheck.execute.observe.races import Access, Clash, Contest, Race
 from tlcheck.execute.observe.releases import ALL, Releases
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.observed import may_order
-from tlcheck.reasons import ATOMICS_ORDER, EXCHANGE_ORDER, UNSAID, Reason
 from tlcheck.snapshot.ir import Stmt
 
 if TYPE_CHECKING:
@@ -47,140 +47,6 @@ if TYPE_CHECKING:
 
 EARLY = "asynchronous copies"
 _TILE = -1  # the lane of what a block does as a whole
-_SEVERAL = -2
-
-
-@dataclass(frozen=True)
-class Attributed:
-    """Whose races are. ordered: buffers that were watched as lowered, with why their order is not known. races:
-    TileLang's. contested: the author's own, and what races in the source.
-    """
-
-    ordered: Mapping[str, Reason]
-    races: tuple[Race, ...]
-    contested: tuple[tuple[Race, Contest], ...]
-
-
-def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[Author]]) -> Attributed:
-    """Whose the races are that were seen as lowered.
-
-    authors: watched the source; asked for where something races.
-    """
-    names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
-    ordered = dict.fromkeys(names, UNSAID)
-    races: list[Race] = []
-    contested: list[tuple[Race, Contest]] = []
-    for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
-        name = race.parameter or race.buffer
-        contest = next(filter(None, (author.contest(race) for author in authors())), None)
-        if contest is not None:
-            contested.append((race, contest))
-            ordered[name] = contest.words("it" if contest.atomics else race.buffer)
-        elif race.across and ordering and not race.sure:
-            ordered[name] = Reason(ATOMICS_ORDER, "blocks access it that atomics may order")
-        elif race.missing == EXCHANGE:
-            ordered[name] = Reason(EXCHANGE_ORDER, "a write follows a read that a shuffle alone may order")
-        else:
-            races.append(race)
-    return Attributed(ordered, tuple(races), tuple(contested))
-
-
-def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> Reason:
-    """Return why the value of an output depends on an order that the kernel does not say; empty where it does not.
-
-    contests: what races in the source, by buffer. last: parameters that are not read but for themselves, so that no
-    other output depends on them.
-    """
-    found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
-    return next(found, UNSAID)
-
-
-class _Last:
-    """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
-
-    Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
-    last warp that made it, with their times. event: its number. part: of the epoch, which T.sync_warp divides; 0 where
-    it is not threads that made it.
-
-    No `Shadow`: that one orders accesses by the clocks of warps, these are in order by their epoch, and a lane may be
-    an iteration of a T.Parallel or all of a tile operator, which is of no warp.
-    """
-
-    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads", "event", "part")
-
-    def __init__(self) -> None:
-        self.epoch = self.lane = self.world = np.zeros(0, np.int32)
-        self.side = self.warp = self.time = self.last = self.late = self.threads = self.event = self.part = self.epoch
-        self._sides: list[Side] = []
-
-    def reach(self, size: int) -> None:
-        """Have room for so many cells."""
-        if len(self.epoch) < size:
-            more = np.zeros(size - len(self.epoch), np.int32)
-            for name in self._FIELDS:
-                setattr(self, name, np.r_[getattr(self, name), more])
-
-    def set(self, touched: AccessedCells, epoch: int, part: Array) -> None:
-        """Note that these lanes accessed these cells."""
-        cell = touched.cell
-        again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
-        self.epoch[cell], self.world[cell], self.part[cell] = epoch, touched.world, part
-        self.lane[cell] = touched.thread
-        self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
-
-    def mixed(self, touched: AccessedCells, met: int, threads: bool) -> Mask:
-        """Return which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads
-        between.
-
-        met: how many of these there were, and one. threads: whether the former accesses them now.
-        """
-        last = self.threads[touched.cell]
-        return np.asarray((last == (-met if threads else met)) & self.here(touched))
-
-    def stamp(self, touched: AccessedCells, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
-        """They did so in a branch. by: first and last warp that did, of each cell, among those of their cluster."""
-        cell, world = touched.cell, touched.world
-        if side is None:
-            self.side[cell] = 0
-            return
-        if side not in self._sides:
-            self._sides.append(side)
-        first, last = by
-        self.side[cell] = self._sides.index(side) + 1
-        self.warp[cell], self.time[cell] = first, clocks[world, first % touched.warps, first]
-        self.last[cell], self.late[cell] = last, clocks[world, last % touched.warps, last]
-
-    def unordered(self, touched: AccessedCells, side: Side | None, clocks: Array) -> Mask:
-        """Return which of them another branch has accessed that may not be there yet, as far as this one knows."""
-        cell, world = touched.cell, touched.world
-        if side is None:
-            return np.zeros(len(cell), np.bool_)
-        beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
-        late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
-        late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
-        return np.asarray(beside & late & self.near(touched))
-
-    def beside(self, touched: AccessedCells, epoch: int, part: Array, warp: int) -> Mask:
-        """Return which of them another lane of the same epoch has accessed; of the same warp, in the same part."""
-        cell = touched.cell
-        lane = self.lane[cell]
-        known = (self.part[cell] > 0) & (lane >= 0) & (part > 0)
-        apart = known & (self.part[cell] != part) & (lane // warp == touched.thread // warp)
-        return np.asarray((self.epoch[cell] == epoch) & (lane != touched.thread) & ~apart & self.here(touched))
-
-    def across(self, touched: AccessedCells) -> Mask:
-        """Return which of them a block of another cluster has accessed."""
-        return np.asarray((self.epoch[touched.cell] > 0) & ~self.near(touched))
-
-    def near(self, touched: AccessedCells) -> Array:
-        """Return which of them a block of the same cluster has accessed."""
-        if touched.leaders is None:
-            return self.here(touched)
-        return np.asarray(touched.leaders[self.world[touched.cell]] == touched.cluster)
-
-    def here(self, touched: AccessedCells) -> Array:
-        """Return which of them the same block has accessed."""
-        return np.asarray(self.world[touched.cell] == touched.world)
 
 
 class Author(HappensBefore):
@@ -213,7 +79,7 @@ class Author(HappensBefore):
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
-        self._last: dict[tuple[int, str], _Last] = {}
+        self._last: dict[tuple[int, str], EpochAccesses] = {}
         self._made: list[tuple[str, Origin, bool, int]] = [
             ("write", NOWHERE, False, 0)
         ]  # as `_access_number` makes them
@@ -483,7 +349,7 @@ class Author(HappensBefore):
                         clash = self._clash(place, cell, first, second)
                         surely = lines is self.blocks and self._is_surely_unordered(last, cell, int(touched.world[at]))
                         lines[self._name(place)] = replace(clash, own=not sure.any(), sure=surely)
-        mine = self._last.setdefault((place.root, kind), _Last())
+        mine = self._last.setdefault((place.root, kind), EpochAccesses())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch, self._parts(touched, threads))
         mine.event[touched.cell] = event
@@ -492,7 +358,9 @@ class Author(HappensBefore):
         mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
 
-    def _over(self, releases: Releases, last: _Last, touched: AccessedCells, threads: bool, wrong: Mask) -> Mask:
+    def _over(
+        self, releases: Releases, last: EpochAccesses, touched: AccessedCells, threads: bool, wrong: Mask
+    ) -> Mask:
         """Return which of the accesses that seem wrong come after the last ones by atomics and fences.
 
         A tile operator, a T.Parallel and several threads stand for all of their block.
@@ -505,13 +373,13 @@ class Author(HappensBefore):
         over[at] = releases.over((touched.world[at], by), (last.world[cell], before), tick)
         return over
 
-    def _is_surely_unordered(self, last: _Last, cell: int, world: int) -> bool:
+    def _is_surely_unordered(self, last: EpochAccesses, cell: int, world: int) -> bool:
         """Whether no atomic or fence may have ordered another block's last access before one of this world."""
         lane, known = int(last.lane[cell]), self.releases
         tick = self._made[int(last.event[cell])][3]
         return known is not None and known.exact and not known.is_open(world, (int(last.world[cell]), lane), tick)
 
-    def _in_other_arms(self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool) -> Mask:
+    def _in_other_arms(self, last: EpochAccesses, touched: AccessedCells, side: Side | None, threads: bool) -> Mask:
         """Return which of them another warp has accessed in the other arm of a branch."""
         cell = touched.cell
         found = (last.part[cell] > 0) & (last.lane[cell] >= 0) & (last.side[cell] == 0) & last.here(touched)
@@ -523,7 +391,7 @@ class Author(HappensBefore):
                 found &= last.event[cell] != event
         return np.asarray(found)
 
-    def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
+    def _is_own(self, last: EpochAccesses, touched: AccessedCells) -> Mask | None:
         """Return which of them a lane reads that it has written itself, as others wrote the same; None for none."""
         events = last.event[touched.cell]
         own = np.zeros(len(events), np.bool_)
@@ -537,7 +405,7 @@ class Author(HappensBefore):
         """An access that was made, by one lane or several."""
         kind, origin, iterating, _ = self._made[event]
         block = self.machine.worlds[world].block
-        if lane == _SEVERAL:
+        if lane == SEVERAL:
             return Access(f"{kind} by several {'iterations' if iterating else 'threads'}", "", block, -1, origin)
         if lane == _TILE:
             return Access(kind, "", block, -1, origin)
@@ -579,7 +447,7 @@ class Author(HappensBefore):
             lines[self._name(place)] = self._clash(place, touched.cell[at], None, second)
 
     def _conflicts(
-        self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
+        self, last: EpochAccesses, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
     ) -> Iterator[tuple[dict[str, Clash], Mask]]:
         """Yield where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one
         block.
