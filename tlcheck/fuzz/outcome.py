@@ -64,7 +64,7 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
     claims = all_claims(found.claims)
     if found.failure is not None:
         return KernelOutcome("failed", f"{found.failure.kind}: {found.failure.message}")
-    authors = [c for c in claims if c.kind == "source" and c.finding is not None]
+    authors = [c for c in claims if c.finding is not None and c.is_authors]
     if authors:
         return KernelOutcome("author", authors[0].words)
     refuted = [c for c in claims if c.blames_compiler and c.finding is not None]

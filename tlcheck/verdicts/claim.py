@@ -309,7 +309,12 @@ class Claim:
     @property
     def blames_compiler(self) -> bool:
         """Whether it is refuted, and not because of the source itself, which is the same in every release."""
-        return self.verdict == REFUTED and self.kind != "source"
+        return self.verdict == REFUTED and not self.is_authors
+
+    @property
+    def is_authors(self) -> bool:
+        """Whether it is about the source itself: an atomic that is spelled so, a launch that is asked for."""
+        return self.kind == "source" or (self.finding is not None and self.finding.blame == "author")
 
     @property
     def counts_as(self) -> str:

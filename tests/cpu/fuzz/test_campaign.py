@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,13 @@ def test_outcomes_are_sorted_by_whose_fault_it_is() -> None:
 def test_a_source_at_fault_counts_for_nothing() -> None:
     both = judged(claim(verdict="refuted"), claim("source", "refuted", rule="TLS001"))
     assert outcome(both, "x = 1\n").sort == "author"
+
+
+def test_an_atomic_that_is_spelled_wrong_is_the_authors() -> None:
+    spelled = claim(verdict="refuted")
+    assert spelled.finding is not None
+    own = replace(spelled, finding=replace(spelled.finding, blame="author"))
+    assert outcome(judged(own), "x = 1\n").sort == "author"
 
 
 def test_a_finding_is_known_by_the_statement_and_not_by_the_line() -> None:

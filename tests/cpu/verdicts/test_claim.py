@@ -13,7 +13,7 @@ from tlcheck.reasons import OTHER_FORM, UNKNOWN_CALL, VALUE_UNREAD, Reason, Reas
 from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.causes import by_cause
-from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, kind_of, on_device, with_content
+from tlcheck.verdicts.claim import Blame, Claim, Executed, Kind, Verdict, kind_of, on_device, with_content
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.words import also_in_words, counts_in_words
@@ -51,6 +51,14 @@ def test_a_claim_stands_under_the_one_that_explains_it(
     claims: tuple[Claim, ...], expected: list[tuple[str, list[str]]]
 ) -> None:
     assert shape(by_cause(claims)) == expected
+
+
+@pytest.mark.parametrize(("blame", "blamed"), [("compiler", True), ("author", False)])
+def test_who_is_to_blame_stands_in_the_finding(blame: Blame, blamed: bool) -> None:
+    """An atomic that is spelled wrong, and a launch that asks for too much, are no bug of the compiler."""
+    refuted = claim("atomic")
+    assert refuted.finding is not None
+    assert replace(refuted, finding=replace(refuted.finding, blame=blame)).blames_compiler == blamed
 
 
 RAN = Executed(((0, 0, 0),), 4, ("random",), (0, 1), ("float64",))
