@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,8 +132,17 @@ class _Watch:
         self._session = session
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Tests that need a GPU go first: others may use up the time on a reference of their own."""
-        items.sort(key=lambda item: not any(map(_is_about_gpu, item.iter_markers())))
+        """Tests that need a GPU go first: others may use up the time on a reference of their own.
+
+        The first variant of every test comes before all second ones: the time may end among the variants of one.
+        """
+        variants: Counter[str] = Counter()
+        places: dict[int, int] = {}
+        for item in items:
+            test = item.nodeid.partition("[")[0]
+            places[id(item)] = variants[test]
+            variants[test] += 1
+        items.sort(key=lambda item: (not any(map(_is_about_gpu, item.iter_markers())), places[id(item)]))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._report({"left": self._left, "all": self._all, "test": nodeid.rpartition("::")[2]})
