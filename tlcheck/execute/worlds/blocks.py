@@ -25,6 +25,12 @@ def is_in(block: Block, extents: tuple[int, int, int]) -> bool:
     return all(0 <= place < extent for place, extent in zip(block, extents, strict=True))
 
 
+def every(extents: Block) -> Iterator[Block]:
+    """All blocks of a grid, x first."""
+    x, y, z = (range(extent) for extent in extents)
+    return ((i, j, k) for k in z for j in y for i in x)
+
+
 def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int) -> list[Block]:
     """Choose `most` blocks: first, last, then of each further class the one that does least, small classes first.
 

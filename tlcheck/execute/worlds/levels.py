@@ -8,14 +8,13 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, product, zip_longest
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tlcheck import reasons
-from tlcheck.errors import UsageError
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
@@ -25,40 +24,27 @@ from tlcheck.execute.reasons import (
     Entangled,
     Illegal,
     NotModelled,
-    OutOfBytes,
-    OutOfStatements,
     SourceIllegal,
     Stopped,
 )
-from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
-from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
-from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.worlds import blocks, inputs
+from tlcheck.execute.worlds.admission import require_modelled
 from tlcheck.execute.worlds.arguments import Arguments
-from tlcheck.execute.worlds.batches import alike, statements_of
-from tlcheck.execute.worlds.costs import is_open, statements_needed, worlds_that_fit
-from tlcheck.execute.worlds.demand import Demand
-from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
+from tlcheck.execute.worlds.batches import alike
+from tlcheck.execute.worlds.choice import WorldChoice, cluster_of_both
+from tlcheck.execute.worlds.invocation import Invocation, Observing
 from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
 from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
-from tlcheck.program.dependent_launch import access_ahead
 from tlcheck.program.first_values import in_each_iteration
-from tlcheck.program.generated import lost_values, refusals
-from tlcheck.program.observed import counters, may_order
 from tlcheck.program.release import UNKNOWN, Release
-from tlcheck.program.restrict import read_early
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
-from tlcheck.snapshot.walk import statements
 
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
-_MOST_BLOCKS = 1 << 16
-_MOST_MEETING = 64  # blocks that all run where atomics may order or count them, or two be sent to one element
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
-_PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
-_MORE = 4  # blocks that run besides those that are asked for
-_TILES = 3  # of a persistent cluster, whose loop over tiles counts once in its statements
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 
 
@@ -93,23 +79,7 @@ class BothLevels:
         self._until = time.process_time() + request.budget.seconds
         self.source = snapshot.checkpoints[SOURCE]
         self.lowered = snapshot.checkpoints[request.checkpoint]
-        for function in (self.source, self.lowered):
-            for lost in chain.from_iterable(map(lost_values, statements(function.body))):
-                raise NotModelled(f"the value of {lost.value}, which returns none")
-            ahead = access_ahead(kernels(function))
-            if ahead is not None:
-                where = f" (line {ahead[1]})" if ahead[1] else ""
-                raise NotModelled(
-                    f"an access of {ahead[0]} before T.pdl_sync, while the kernel ahead may still run{where}"
-                )
-        printed = self.checkpoint == LOWERED
-        for refused in refusals(self.lowered, Release.among(snapshot.toolchain), self._target) if printed else ():
-            raise NotModelled(refused, reasons.CUDA)
-        early = read_early(self.lowered, snapshot.cuda) if printed and self._target.kind == "cuda" else None
-        if early is not None:
-            where = f" (line {early[1]})" if early[1] else ""
-            what = f"{early[0]} is __restrict__: nvcc may read before a barrier what another thread stores{where}"
-            raise NotModelled(what, reasons.CUDA)
+        require_modelled(snapshot, self.checkpoint, self._target)
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(self.source, request.given or {}, request.poisoned, self._course, request.drawn)
         self.sizes = self._arguments.sizes
@@ -119,12 +89,13 @@ class BothLevels:
         self.outputs = tuple(dict.fromkeys((*pointers(self.roles.outputs), *written)))
         self.extents = grid(self.source, self.sizes)
         self.meet = meets_all(self.source) or meets_all(self.lowered)
-        self.cluster = self._cluster()
+        self.cluster = cluster_of_both(self.source, self.lowered, self.extents)
         self.plain |= self.meet or prod(self.cluster) > 1
         self._all_before = self.plain
-        self._blocks = self._chosen()
-        self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
-        self.worlds = self._fitting()
+        self.choice = WorldChoice(
+            self.source, self.lowered, self.tiled, self.sizes, self.extents, self.cluster, self.meet, request
+        )
+        self.worlds = self.choice.worlds()
         self._together: dict[Function, list[list[World]]] = {}
         self.diverged: Illegal | None = None  # a barrier of the source that not all threads reach, if there is one
         self._before: Mapping[tuple[str, int], Pages] = {}  # what the source left, by the limit of integers
@@ -169,81 +140,7 @@ class BothLevels:
     @property
     def has_all_before(self) -> bool:
         """Whether all blocks of kernels before the last one run."""
-        return self._all_before or all(some is None for some in self._needed(self.worlds))
-
-    @property
-    def _is_chosen(self) -> bool:
-        """Whether it is for us to choose blocks."""
-        return isinstance(self.request.blocks, int) and self.request.blocks < ALL and not self.meet
-
-    @cached_property
-    def _demand(self) -> Demand | None:
-        """Return what of kernels before the last one has to run; None for all."""
-        return Demand(self.source, self.sizes) if self._is_chosen and self._are_paired() else None
-
-    def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
-        """The blocks to run of each kernel before the last one; None for all: where blocks are asked for by name."""
-        known = self._needed_by.get(tuple(worlds))
-        if known is None:
-            known = self._needed_by[tuple(worlds)] = [] if self._demand is None else _united(self._demand, worlds)
-        return known
-
-    def _are_paired(self) -> bool:
-        """Whether both levels have the same kernels before the last one, by their grids."""
-        sides = [[grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.source, self.lowered)]
-        return sides[0] == sides[1]
-
-    def _chosen(self) -> Sequence[blocks.Block]:
-        asked = ALL if self.meet else self.request.blocks
-        meet = may_order(self.source) or bool(counters(self.source))  # the last block to come is one of all
-        if isinstance(asked, int) and 0 < prod(self.extents) <= _MOST_MEETING and (meet or self._may_overlap()):
-            asked = max(asked, prod(self.extents))
-        if not isinstance(asked, int):
-            # a block that only an earlier kernel has is executed there in any case
-            earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]
-            for block in asked:
-                if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
-                    place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
-                    raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
-            inside = [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
-            return completed(inside, self.cluster)
-        if prod(self.extents) <= 0:
-            raise Stopped("a grid without blocks", reasons.NO_BLOCKS)
-        if asked >= prod(self.extents):
-            if prod(self.extents) > _MOST_BLOCKS:
-                raise Stopped("more blocks than can run at once", reasons.GRID)
-            return list(self.every_block())
-        found = blocks.chosen((self.source, self.lowered), self.sizes, asked)
-        return completed(self._with_missing(found), self.cluster)
-
-    def _with_missing(self, found: list[blocks.Block]) -> list[blocks.Block]:
-        """Some blocks, with a few more if then one of each class runs."""
-        find = self.request.missing if self.request.is_usual else None
-        more = () if find is None else find(self.source, self.lowered, self.sizes, found, _MORE)
-        return sorted([*found, *more], key=lambda block: block[::-1])
-
-    def _may_overlap(self) -> bool:
-        """Whether two blocks may write one element, on inputs of the author's: on drawn ones it is nobody's fault."""
-        find = self.request.overlap
-        if find is None or not self.request.is_own or len(kernels(self.source)) > 1 or len(kernels(self.lowered)) > 1:
-            return False
-        with suppress(NotModelled, RecursionError):  # nested too deeply
-            return find(self.source, self.lowered, self.sizes, self.extents) is not None
-        return False
-
-    def _cluster(self) -> blocks.Block:
-        """The blocks of a cluster along each axis, where they act on one another; 1, 1, 1 where they do not."""
-        if not acts_across(self.source) and not acts_across(self.lowered):
-            return 1, 1, 1
-        found = {cluster_of(function) for function in (self.source, self.lowered)}
-        if len(found) > 1 or any(e % c for e, c in zip(self.extents, next(iter(found)), strict=True)):
-            raise NotModelled("clusters that the grid has no whole number of, or that lowering changes")
-        return found.pop()
-
-    def every_block(self) -> Iterator[blocks.Block]:
-        """All blocks of the grid, x first."""
-        x, y, z = (range(extent) for extent in self.extents)
-        return ((i, j, k) for k in z for j in y for i in x)
+        return self._all_before or all(some is None for some in self.choice.needed(self.worlds))
 
     def invocations(self, *, early: bool = False) -> Invocations:
         """Both levels plainly, on inputs that keep the source in bounds. early: copies are, as lowered."""
@@ -255,51 +152,8 @@ class BothLevels:
             lambda: levels.lowered_invocation(draw, late=not early),
             {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
             tuple(dict.fromkeys(world.block for world in self.worlds)),
-            self.every_block,
+            partial(blocks.every, self.extents),
         )
-
-    def _fitting(self) -> list[World]:
-        """Return as many blocks and seeds as the budget allows, known before anything runs."""
-        budget = self.request.budget
-        sides = ((self.source, True), (self.lowered, self.tiled))
-        if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
-            raise OutOfStatements
-        wanted = len(self._blocks) * len(self.request.seeds)
-        fit = min(worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides)
-        if fit < (len(self._blocks) if self.meet else 1):
-            raise OutOfBytes
-        size = prod(self.cluster)
-        if fit < size:
-            raise OutOfBytes
-        seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
-        # with much work: the first and the last block with the first seed, since they may race, and one with the last
-        each = fit // len(seeds) // size * size
-        worlds = [World(seed, block) for seed in seeds for block in self._blocks[:each]]
-        most = self.request.budget.work
-        if most is not None and size > 1:
-            most //= _PLAINLY
-        endless = size > 1 and is_open(kernels(self.lowered)[-1])  # persistent clusters, each with many tiles
-        if most is None or not self._is_chosen or (not endless and self._work(worlds) <= most):
-            return worlds
-        if size > 1:
-            fewer = [*worlds[:size], *worlds[-size:]]
-            work = self._work(fewer) * (_TILES if endless else 1)
-            return fewer if len(worlds) > size and work <= most else worlds[:size]
-        first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
-        other = replace(between[0] if between else last, seed=last.seed)
-        fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))
-        return fewer if self._work(fewer) <= most else list(dict.fromkeys((first, last)))
-
-    def _work(self, worlds: Sequence[World]) -> int:
-        """Statements as lowered, of all threads in these worlds and in those that run before them."""
-        *earlier, last = kernels(self.lowered)
-        seeds = len(dict.fromkeys(world.seed for world in worlds))
-        work = sum(statements_of(last, self.sizes, world.block) for world in worlds) * prod(threads_of(last))
-        for kernel, wanted in zip_longest(earlier, self._needed(worlds)):
-            every = prod(grid(kernel, self.sizes)) * seeds
-            count = every if wanted is None else sum(map(len, wanted.values()))
-            work += count * statements_needed(kernel, self.sizes) * prod(threads_of(kernel))
-        return work
 
     def distinct(self, draw: inputs.Draw) -> inputs.Draw:
         """The draw, with no two equal integers in the tensors whose elements are themselves indices."""
@@ -325,7 +179,7 @@ class BothLevels:
     def _kept(self, runs: SourceRuns) -> tuple[Invocation, inputs.Draw]:
         """The run of an equal source, on the same inputs in the same worlds, or one that is made and kept."""
         release = Release.among(self.snapshot.toolchain)
-        batches, needed = self._batches(self.source), () if self._all_before else self._needed(self.worlds)
+        batches, needed = self._batches(self.source), () if self._all_before else self.choice.needed(self.worlds)
         alike = replace(self._options(self.source, True), until=0.0, release=UNKNOWN)
         drawn = sorted((seed, sorted(names)) for seed, names in self.request.drawn.items())
         asked = self._course, self.request.seeds, drawn, sorted(self.request.poisoned), batches, needed, alike
@@ -516,7 +370,7 @@ class BothLevels:
         tensors = self._arguments.tensors(draw, drawn if draw.special or draw.ends or draw.residues else self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
         batches = batches or ([worlds] if worlds else self._batches(function))
-        needed = () if self._all_before else self._needed(worlds or self.worlds)
+        needed = () if self._all_before else self.choice.needed(worlds or self.worlds)
         return Invocation(function, batches, tensors, values, options, left, needed)
 
     def _options(self, function: Function, source: bool, **special: Any) -> Options:
@@ -556,19 +410,6 @@ class BothLevels:
 def is_of_barrier(illegal: Illegal) -> bool:
     """Whether threads wait for others in vain, or a barrier has not the threads that it counts."""
     return isinstance(illegal, Deadlock) or "barrier" in illegal.what
-
-
-def _united(demand: Demand, worlds: Sequence[World]) -> list[Needed | None]:
-    """Return what these worlds want of each kernel before the last one, None for all of its blocks."""
-    found: list[dict[blocks.Block, set[int]] | None] = []
-    for seed in dict.fromkeys(world.seed for world in worlds):
-        for place, wanted in enumerate(demand.of([world.block for world in worlds if world.seed == seed])):
-            known = found[place] if place < len(found) else {}
-            if known is not None and wanted is not None:
-                for block in wanted:
-                    known.setdefault(block, set()).add(seed)
-            found[place : place + 1] = [known if wanted is not None else None]
-    return [None if some is None else dict(sorted(some.items(), key=lambda pair: pair[0][::-1])) for some in found]
 
 
 def pointers(buffers: Sequence[Buffer]) -> tuple[str, ...]:

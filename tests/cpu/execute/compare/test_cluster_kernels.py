@@ -268,7 +268,7 @@ def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
     """A statement of a cluster, which runs plainly, counts four times."""
     snapshot = fixture("two_blocks")
     every = BothLevels(snapshot, Request())
-    budget = Budget(work=4 * every._work(every.worlds) - less)
+    budget = Budget(work=4 * every.choice.work(every.worlds) - less)
     assert len(BothLevels(snapshot, Request(budget=budget)).worlds) == worlds
 
 

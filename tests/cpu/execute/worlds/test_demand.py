@@ -14,7 +14,7 @@ from tlcheck.execute.compare.sources import differing_output
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.extents import interval
 from tlcheck.execute.request import Request
-from tlcheck.execute.worlds import demand
+from tlcheck.execute.worlds import blocks, demand
 from tlcheck.execute.worlds.demand import Demand
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import (
@@ -278,7 +278,7 @@ def test_for_a_race_alone_no_other_blocks_run(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_two_releases_trace_is_compared_in_the_blocks_that_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the earlier kernel the same ones as of the other release, though the blocks of the last one are given."""
-    monkeypatch.setattr(BothLevels, "every_block", lambda levels: pytest.fail("all blocks run"))
+    monkeypatch.setattr(blocks, "every", lambda extents: pytest.fail("all blocks run"))
 
     def traced(last: Stmt) -> Snapshot:
         function = _function(_doubled(), last)

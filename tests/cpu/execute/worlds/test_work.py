@@ -62,7 +62,7 @@ def test_kernels_before_run_where_each_seed_needs_them(monkeypatch: pytest.Monke
     snapshot = _snapshot(_doubled(), _moved(BX))
     levels = BothLevels(snapshot, _request(8 * 32))
     assert {(world.seed, world.block[0]) for world in levels.worlds} == {(0, 0), (0, 63), (1, 31)}
-    assert levels._needed(levels.worlds) == [{(0, 0, 0): {0}, (31, 0, 0): {1}, (63, 0, 0): {0}}]
+    assert levels.choice.needed(levels.worlds) == [{(0, 0, 0): {0}, (31, 0, 0): {1}, (63, 0, 0): {0}}]
     found = execute(snapshot, _request(8 * 32))
     assert {outcome.verdict for outcome in found.outputs} == {"agreed"}
     assert (len(found.blocks), found.seeds) == (3, (0, 1))
