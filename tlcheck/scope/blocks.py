@@ -414,7 +414,7 @@ class _Level:
         elif element.op != "load" or element.buffer is None:
             raise NotModelled(f"the address {e.value}")
         elif e.value == "region":
-            self._access(element.buffer, element.args, e.args[2:])
+            self._access(element.buffer, element.args, e.args[2:], 0)  # an operator, of which no instruction is known
         else:
             bits = dtype_of(element.buffer.dtype).bits
             length = None if octets is None else max(1, octets * 8 // bits)

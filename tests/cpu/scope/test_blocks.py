@@ -314,6 +314,21 @@ def test_a_vector_of_256_bits_that_is_aligned_to_128_in_some_blocks_is_told() ->
     assert limit_of(wide, wide, {}, RAN[:1]) == Limit("blocks", "the alignment of C depends on the block", 3)
 
 
+def test_an_operator_may_copy_from_any_element_on() -> None:
+    """A column of a matrix of 64 in each block, as lowered by single elements."""
+    matrix = replace(A, shape=(_int(THREADS), _int(BLOCKS)))
+    element = Expr("load", "float32", (_int(0), BX), None, 0, matrix)
+    sides = Expr("load", "float32", (_int(0),), None, 0, S)
+    regions = [
+        Expr("call", "handle", (load, *map(_int, sizes)), "region")
+        for load, sizes in ((element, (1, THREADS, 1)), (sides, (2, THREADS)))
+    ]
+    copy = Evaluate(Expr("call", "handle", tuple(regions), "copy"), line=3)
+    one = replace(element, args=(TX, BX))
+    source, lowered = (_kernel(read, Store(C, (_place(),), _load(S, TX))) for read in (copy, Store(S, (TX,), one)))
+    assert limit_of(source, lowered, {}, RAN[:1]) is None
+
+
 def test_the_extent_of_what_an_address_names_is_not_its_layout() -> None:
     """A pointer is given as an element of a buffer that ends with it."""
     ends = replace(C, shape=(_op("add", _place(), 1),))
