@@ -16,7 +16,7 @@ from threading import Timer
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import SOURCE
 from tlcheck.execute.worlds.source_runs import SourceRuns
-from tlcheck.gate.bisect import RIGHT, WRONG, state_of
+from tlcheck.gate.bisect import RIGHT, WRONG, case_key, state_of
 from tlcheck.gate.bisect_passes import Guilty, judge_passes
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.runs import Run
@@ -94,7 +94,8 @@ class HistorySearch:
             if limit is not None:
                 limit.start()
             try:
-                return [done for _, done in checks.results(wanted) if not done.is_interrupted]
+                every = [done for _, done in checks.results(wanted) if not done.is_interrupted]
+                return [done for done in every if _is_same(done.run, run)]
             finally:
                 if limit is not None:
                     limit.cancel()
@@ -106,8 +107,9 @@ class HistorySearch:
         settings = replace(with_inputs(self.settings, self.policy.execute), every_pass=True)
         session = Session(settings, Path(mkdtemp(dir=self.folder)), self.watcher)
         self.stoppable(session.stop)
-        (done,) = session.lower([_selection(run, run.toolchain)])
-        if done.snapshot is None or (end is not None and time.monotonic() > end):
+        every = session.lower([_selection(run, run.toolchain)])
+        done = next((done for done in every if _is_same(done.run, run)), None)
+        if done is None or done.snapshot is None or (end is not None and time.monotonic() > end):
             return {}
         snapshot, request = read_snapshot(done.snapshot), self.policy.execute
         if request is not None and done.inputs is not None:
@@ -138,7 +140,14 @@ def _is_wrong(result: Result) -> bool:
     return wrong and result.failure is None and not result.saved
 
 
+def _is_same(run: Run, other: Run) -> bool:
+    """Whether two runs are of one kernel and target; a script makes others besides."""
+    return (case_key(run), run.target) == (case_key(other), other.target)
+
+
 def _selection(run: Run, toolchain: str) -> Selection:
+    if run.is_captured:
+        return Selection(Path(run.file), toolchain=toolchain)
     return Selection(Path(run.file), run.name, toolchain=toolchain, only=frozenset([(run.name, run.target)]))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from tests.cpu.checking import INVARIANT, installed, make_atomic, make_finding, 
 from tests.cpu.gate.test_bisect_passes import every_pass
 from tlcheck.cli.main import main
 from tlcheck.cli.progress import bar
+from tlcheck.gate import history
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.history import HistorySearch, with_histories
+from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.toolchain import neighbours
 from tlcheck.verdicts.claim import Finding
@@ -89,6 +92,33 @@ def test_unasked_the_nearest_releases_alone_are_tried(monkeypatch: pytest.Monkey
         (untold,) = with_histories([slow], HistorySearch(Settings(), Policy(), Path(), watcher, seconds=10.0))
     assert untold == slow
     assert finding.history is not None
+
+
+def test_a_kernel_of_a_script_is_sought_among_all_that_the_script_makes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The script runs again: nobody finds its kernels by name."""
+    run = replace(make_run("0.1.9"), file="s.py", name="add[n=64]", is_captured=True)
+    other = replace(run, name="add[n=65]")
+    asked: list[Selection] = []
+
+    class Checks:
+        def stop(self) -> None: ...
+
+        def results(self, selections: Sequence[Selection]) -> Iterator[tuple[None, Result]]:
+            asked.extend(selections)
+            yield from ((None, make_result("refuted", run=replace(each, toolchain="0.1.8"))) for each in (other, run))
+
+    @contextmanager
+    def checking(*_: object) -> Iterator[Checks]:
+        yield Checks()
+
+    monkeypatch.setattr(history, "checking", checking)
+    with bar() as watcher:
+        search = HistorySearch(Settings(), Policy(), tmp_path, watcher)
+        (found,) = search._checked(run, ["0.1.8"], None)
+    assert (found.run.name, found.run.toolchain) == ("add[n=64]", "0.1.8")
+    assert [(each.path, each.name, each.toolchain) for each in asked] == [(Path("s.py"), "", "0.1.8")]
 
 
 def test_the_passes_of_what_is_known_to_be_wrong_are_judged_alone() -> None:
