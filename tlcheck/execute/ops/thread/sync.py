@@ -52,12 +52,21 @@ def _within_warps(program: KernelProgram) -> Callable[[Frame], int]:
     return run
 
 
+def nothing(frame: Frame) -> int:
+    """A call for which nothing is printed."""
+    return 0
+
+
 @call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
 def storage_sync(e: Expr, program: KernelProgram) -> Run:
-    """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads])."""
+    """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads]).
+
+    For the scope "warp" TileLang prints nothing, and since Volta the threads of a warp need not stay together (CUDA C++
+    Programming Guide, "Independent Thread Scheduling").
+    """
     args = e.args[1:] if e.args and e.args[0].op == "str" else e.args
     if args != e.args and e.args[0].value == "warp":
-        return _within_warps(program)
+        return nothing if program.options.printed else _within_warps(program)
     if args != e.args and e.args[0].value == "global":
         raise NotModelled("synchronization of all blocks")
     if args != e.args and e.args[0].value == "cluster":

@@ -13,7 +13,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.ops.thread.cp_async import queue_of
 from tlcheck.execute.ops.thread.lds_copies import loads_of, of_waves
-from tlcheck.execute.ops.thread.sync import meet, storage_sync, warp_sync
+from tlcheck.execute.ops.thread.sync import meet, nothing, storage_sync, warp_sync
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.target import AMD
@@ -25,7 +25,7 @@ _HAS_WAVE_BARRIERS = Release.of("0.1.14")  # the first release that prints __bui
 def wave_sync(e: Expr, program: KernelProgram) -> Run | Code:
     """T.sync_warp: a wave barrier, or nothing at all."""
     printed = program.options.printed and program.release < _HAS_WAVE_BARRIERS
-    return _nothing if printed else warp_sync(e, program)
+    return nothing if printed else warp_sync(e, program)
 
 
 @call("tvm_storage_sync", family=AMD)
@@ -35,7 +35,7 @@ def block_sync(e: Expr, program: KernelProgram) -> Run | Code:
     if not program.options.printed or scope is None:
         return storage_sync(e, program)
     if scope not in ("shared", "shared.dyn"):
-        return _nothing
+        return nothing
 
     queue, loads = queue_of(program), loads_of(program)
 
@@ -45,7 +45,3 @@ def block_sync(e: Expr, program: KernelProgram) -> Run | Code:
         return 0
 
     return run
-
-
-def _nothing(frame: Frame) -> int:
-    return 0
