@@ -283,3 +283,25 @@ def test_poison_and_guards_work_for_every_dtype(dtype: str, other: bool) -> None
     stray = guarded.stray()
     assert stray is not None
     assert stray.offset == -1
+
+
+def nan_in_both(a: Any, s: Any, b: Any) -> None:
+    right(a, s, b)
+    s[7, 5] = torch.nan
+    b[:] = torch.nan
+
+
+def nan_of(args: Any, a: Any, s: Any, b: Any) -> dict[str, Any]:
+    """The reference has NaN in one element of S, and in all of B."""
+    found = dict(CASE.reference(args, a, s, b))
+    found["S"][7, 5] = torch.nan
+    found["B"][:] = torch.nan
+    return found
+
+
+def test_nan_is_right_where_the_reference_has_it() -> None:
+    """An output of nothing else shows nothing; another run with the same NaN is the same run."""
+    assert kinds(run(nan_in_both, replace(CASE, reference=nan_of), repeats=2)) == {
+        ("unshown", "B", name) for name in ("", "large", "longer")
+    }
+    assert {kind for kind, *_ in kinds(run(right, replace(CASE, reference=nan_of)))} == {"wrong"}

@@ -63,14 +63,24 @@ def reference_error(narrow: Mapping[str, Any], truth: Mapping[str, Any]) -> dict
 
 
 def relative(out: Any, ref: Any) -> float:
-    """||out - ref|| / ||ref||; equal infinities do not differ."""
+    """||out - ref|| / ||ref||; equal infinities do not differ, nor do NaN and NaN."""
     distance = float(_difference(out, ref).norm())
-    size = float(torch.where(torch.isinf(ref), 0.0, ref).norm())
+    size = _size(ref)
     return distance / size if size else distance
 
 
+def same(a: Any, b: Any) -> Any:
+    """Mask of the elements that are equal, or NaN in both."""
+    return (a == b) | (torch.isnan(a) & torch.isnan(b))
+
+
 def _difference(out: Any, ref: Any) -> Any:
-    return torch.where(out == ref, 0.0, out - ref)
+    return torch.where(same(out, ref), 0.0, out - ref)
+
+
+def _size(ref: Any) -> float:
+    """||ref|| of the numbers in it."""
+    return float(torch.where(torch.isfinite(ref), ref, 0.0).norm())
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool, narrow: Any = N
     narrow: the reference in float32, for integers that hang on rounding.
     """
     if exact or not out.is_floating_point():
-        wrong = (out != ref.to(out.dtype)) | torch.isnan(out)
+        wrong = ~same(out, ref.to(out.dtype))
         if narrow is not None and not exact and bool(wrong.any()):
             wrong = _beyond_ties(wrong, out, ref, narrow)
             out = torch.where(wrong, out, ref)
@@ -162,16 +172,16 @@ def moved(first: Any, later: Any, ref: Any, terms: int, atomics: bool) -> tuple[
 
     With float atomics the order of `terms` additions may differ; otherwise not a bit may.
     """
-    if torch.equal(first, later):
+    if bool(same(first, later).all()):
         return 0.0, False
     if not first.is_floating_point():
         return float((first != later).double().mean()), True
-    size = float(ref.double().norm()) or 1.0
-    difference = torch.where((first == later) | (first.isnan() & later.isnan()), 0.0, (first - later).double())
+    size = _size(ref.double()) or 1.0
+    difference = torch.where(same(first, later), 0.0, (first - later).double())
     distance = float(difference.norm()) / size
     bound = 2 * _MARGIN * math.sqrt(terms) * half_spacing(first.dtype) if atomics else 0.0
     typical = size / math.sqrt(first.numel())
-    worst = float((difference.abs() / (ref.double().abs() + typical)).max())
+    worst = float((difference.abs() / (ref.double().abs().nan_to_num(0.0) + typical)).max())
     return distance, not (distance <= bound and worst <= WORST * bound)
 
 

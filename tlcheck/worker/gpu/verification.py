@@ -3,8 +3,8 @@
 A finding is plain data: `kind`, `buffer`, `message`, `count`, `total` and the first `elements`. Kinds:
 
 - `unwritten`: an element that the kernel has to write still is poison, of whichever pattern
-- `nan`, `zeros`: a NaN among the results; all results zero, and wrong
-- `unshown`: all results zero, and right, where they may have been zero before
+- `nan`, `zeros`: a NaN that the reference does not have; all results zero, and wrong
+- `unshown`: all results zero, and right, where they may have been zero before; all results NaN, as in the reference
 - `wrong`: beyond the tolerance, or with exact inputs not equal
 - `stray-write`: memory outside of a tensor changed
 - `changed-input`: a tensor that is only read changed
@@ -144,14 +144,17 @@ class Trial:
         ref, total = self.draw.expected[name], out.numel()
         wrong = int(compared.wrong.sum())
         nan, zero = torch.isnan(out), not bool((out != 0).any())
+        extra = nan & ~torch.isnan(ref)
         if any(found["kind"] == "unwritten" and found["buffer"] == name for found in self.findings):
             return
-        if count := int(nan.sum()):
-            elements = comparison.elements(nan, out, ref)
+        if count := int(extra.sum()):
+            elements = comparison.elements(extra, out, ref)
             self._found("nan", name, f"{count} of {total} elements are NaN", count, total, elements)
         elif zero and wrong:
             elements = comparison.elements(compared.wrong, out, ref)
             self._found("zeros", name, f"all {total} elements are zero, {wrong} are wrong", wrong, total, elements)
+        elif total and bool(nan.all()):
+            self._found("unshown", name, "all elements are NaN, as in the reference: nothing is shown", total, total)
         elif zero and name not in self.task.poisoned and not self.draw.recorded:
             self._found(
                 "unshown", name, "all elements are zero, as they may have been before: nothing is shown", total, total
@@ -185,8 +188,7 @@ class Trial:
             report = self.outputs[name]
             report["moved"] = report.get("moved") or comparison.plain(distance)
             if too_far:
-                differs = ~((out == later[name]) | (torch.isnan(out) & torch.isnan(later[name])))
-                count = int(differs.sum())
+                count = int((~comparison.same(out, later[name])).sum())
                 message = f"{count} of {out.numel()} elements differ between runs on the same inputs"
                 self._found("nondeterministic", name, message, count, out.numel())
 
