@@ -100,6 +100,11 @@ class Observer:
     ) -> None:
         """Active threads read elements. proxy: `generic` or `async` (PTX 8.2.3.1)."""
 
+    def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads read the other halves of the bytes into which they store elements, to leave these as they
+        are.
+        """
+
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
 
@@ -320,7 +325,13 @@ class Observer:
 
 
 _EVENTS = tuple([name for name, event in vars(Observer).items() if callable(event)])
-_OF_PLACES = ("read", "write", "written", "atomic")  # those that an observer is told of places that it covers
+_OF_PLACES = (
+    "read",
+    "half_read",
+    "write",
+    "written",
+    "atomic",
+)  # those that an observer is told of places that it covers
 
 
 class Observers(Observer):

@@ -14,7 +14,7 @@ from functools import cached_property
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.worlds.courses import course_of
@@ -29,7 +29,7 @@ _ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is mis
 _BARRIERS = "tl.ThreadSync"
 _COPY = "a wait for the copy"
 _UNORDERED = "the pass that orders it did not run"
-_WITHOUT = (_COPY, AGREEMENT, BLOCKS)  # what no pass of its own puts in
+_WITHOUT = (_COPY, AGREEMENT, BLOCKS, HALVES)  # what no pass of its own puts in
 _EARLY = (Checkpoint.TILE_OPS, Checkpoint.LOWER_TILE_OP)  # stages with rules of their own; else the last's
 
 

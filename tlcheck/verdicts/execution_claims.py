@@ -27,7 +27,7 @@ from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.sums import UnequalTerm
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
-from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
@@ -443,6 +443,8 @@ def _unordered(name: str, race: Race) -> str:
     """Return what is wrong, in a sentence."""
     if race.missing == AGREEMENT:
         return f"threads store different values to one element of {name} at once"
+    if race.missing == HALVES:
+        return f"two threads store the halves of one byte of {name} at once"
     if race.missing == BLOCKS:
         return f"nothing orders accesses of two blocks to {name}, which as written access different elements"
     return f"nothing orders two accesses to {name}: between them {race.missing} is missing"

@@ -85,6 +85,10 @@ class Glance(HappensBefore):
             whole = proxy == "async" or place.arranged
             self._access("read", self._read, place, position, mask, proxy, whole=whole)
 
+    def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads read the other halves of bytes that they store."""
+        self.read(place, position, mask, origin)
+
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
         if isinstance(place.memory, Pages):

@@ -12,6 +12,7 @@ SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 RACING = "in the source"
 A_BARRIER = "a barrier"  # what may be missing, besides what waits
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"
+HALVES = "one thread for both halves of a byte"
 EXCHANGE = "a shuffle that waits for what is read"  # one stands there, and may do so
 
 

@@ -27,7 +27,7 @@ from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.exchanges import Exchanges
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, SEVERAL, Access, Race
+from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
@@ -46,12 +46,15 @@ _PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Event:
-    """A statement's access, before it is known which thread matters. tick: when, see `Releases`."""
+    """A statement's access, before it is known which thread matters. tick: when, see `Releases`. half: a store reads
+    the other half of its byte.
+    """
 
     kind: str
     proxy: str
     origin: Origin
     tick: int = 0
+    half: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +113,13 @@ class Watch(HappensBefore):
                 self._check_fence(access)
             shuffles = self._exchanges.feeding(origin.stmt) if proxy == "generic" else frozenset[Expr]()
             access.shadow.record("read", access.cells, self.now(access.cells), access.event, shuffles)
+
+    def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads read the other halves of the bytes that they store."""
+        access = self._access(place, position, mask, _Event("read", "generic", origin, half=True))
+        if access is not None:
+            self._check(access)
+            access.shadow.record("read", access.cells, self.now(access.cells), access.event)
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
@@ -309,7 +319,7 @@ class Watch(HappensBefore):
 
     def _number(self, event: _Event) -> int:
         tick = 0 if self.releases is None else self.releases.tick
-        key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops, tick
+        key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops, tick, event.half
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self._events)
@@ -430,10 +440,18 @@ class Watch(HappensBefore):
         if key in self.races:
             return
         before, after = (
-            Access(event.kind, event.proxy, self.machine.worlds[world].block, thread, event.origin)
+            Access(
+                "write" if event.half else event.kind,
+                event.proxy,
+                self.machine.worlds[world].block,
+                thread,
+                event.origin,
+            )
             for event, (world, thread, _) in ((first, one), (second, other))
         )
         barrier = A_BARRIER if before.block == after.block else "a barrier of the cluster"
+        if first.half or second.half:
+            missing = HALVES
         missing = missing or (_COPY if first.proxy == "async" else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
