@@ -12,12 +12,13 @@ from math import prod
 from tlcheck.program.walk import declared_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
+from tlcheck.snapshot.ir import Alloc, Attr, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 _DYNAMIC = "dyn_shared_memory_buf"  # the attribute with the bytes that TVM's launch passes
 _STAGES = ("num_stages", "tl_pipelined_num_stages")
 _STATIC = ("shared", "shared.barrier", "shared.cluster_barrier")
+_RESIDENT = "tl.min_blocks_per_sm"  # T.annotate_min_blocks_per_sm
 _AXES = "xyz"
 
 SizeOf = Callable[[Expr], int | None]
@@ -29,7 +30,8 @@ class LaunchRequest:
 
     grid, block: extents by axis (`x`, `y`, `z`) as far as they are known. static, dynamic: bytes of shared memory of a
     block; at least so many. is_cooperative: whether all blocks have to be resident at once.
-    line: of the kernel in its file, 0 where unknown. body: the kernel itself.
+    line: of the kernel in its file, 0 where unknown. body: the kernel itself. resident: how many blocks a
+    multiprocessor has to hold at once.
     """
 
     grid: Mapping[str, int] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class LaunchRequest:
     is_cooperative: bool = False
     line: int = 0
     body: Stmt | None = None
+    resident: int = 1
 
     @property
     def threads(self) -> int:
@@ -71,7 +74,7 @@ def _outermost(stmt: Stmt) -> Iterator[Stmt]:
 def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchRequest:
     grid: dict[str, int] = {}
     block: dict[str, int] = {}
-    line, cooperative, buffers = 0, False, list[Buffer]()
+    line, cooperative, resident, buffers = 0, False, 1, list[Buffer]()
     for stmt in statements(body):
         if isinstance(stmt, Thread):
             extent, line = size_of(stmt.extent), line or stmt.line
@@ -80,6 +83,8 @@ def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchReq
                 into[stmt.tag[-1]] = extent
         elif isinstance(stmt, Alloc):
             buffers.append(stmt.buffer)
+        elif isinstance(stmt, Attr) and stmt.key == _RESIDENT and stmt.value is not None:
+            resident = size_of(stmt.value) or resident
         elif isinstance(stmt, Evaluate):
             cooperative |= name_of_call(stmt.value) == "sync_grid"
     if not block:
@@ -89,7 +94,8 @@ def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchReq
     static = sum(octets(b) for b in buffers if b.scope in _STATIC)
     dynamic = max([octets(b) for b in buffers if b.scope == "shared.dyn"], default=0)
     said = attrs.get(_DYNAMIC, "")
-    return LaunchRequest(grid, block, static, int(said) if said.isdigit() else dynamic, cooperative, line, body)
+    dynamic = int(said) if said.isdigit() else dynamic
+    return LaunchRequest(grid, block, static, dynamic, cooperative, line, body, resident)
 
 
 def octets(buffer: Buffer) -> int:

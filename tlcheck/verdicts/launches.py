@@ -32,7 +32,7 @@ _ADVICE = {
     _THREADS: "launch at most as many threads and let each do more",
     _GRID: "make it the first axis of T.Kernel, or let each block do more",
     _SHARED: "smaller tiles, or fewer stages",
-    _REGISTERS: "let warps that need few give theirs back (T.set_max_nreg with 0), or launch fewer threads",
+    _REGISTERS: "let warps that need few give theirs back (T.set_max_nreg with 0), or launch fewer threads or blocks",
     _COMPILER: "a release from 0.1.15 on, or T.if_then_else instead of T.Select",
     _RESIDENT: "launch as many blocks as are resident at once, and let each do more (T.Persistent)",
 }
@@ -136,8 +136,11 @@ def _registers(request: LaunchRequest, target: Target) -> Iterator[_Excess]:
     if odd is not None:
         yield _Excess(_REGISTERS, f"T.set_max_nreg asks for {odd} registers: no multiple of 8 from 24 to 256")
     asked = registers.registers_of_block(body, request.block)
-    if asked > limits.multiprocessor_registers:
-        has = f"a block has at most {limits.multiprocessor_registers:,}"
+    held = request.resident if request.resident * request.threads <= limits.resident_threads else 1  # else ignored
+    share = registers.share_of_block(limits.multiprocessor_registers, request.threads, held)
+    if asked > share:
+        beside = f" where a multiprocessor holds {held} blocks" if held > 1 else ""
+        has = f"a block has at most {share:,}{beside}"
         what = f"T.set_max_nreg asks for {asked:,} registers in a block, and {has}"
         yield _Excess(_REGISTERS, f"{what}: a warp waits for ever")
 

@@ -1,8 +1,9 @@
 """Registers that the warps of a block ask for with T.set_max_nreg, against those that there are.
 
 PTX ISA, "Miscellaneous Instructions: setmaxnreg": a warp that asks for more is supplied from the pool of its block and
-waits until there are enough; a warp that asks for fewer gives them back. The block has at most the registers of a
-multiprocessor. The number is a multiple of 8 from 24 to 256.
+waits until there are enough; a warp that asks for fewer gives them back. The block got its pool at its launch: at most
+its share of the multiprocessor's registers (`__launch_bounds__`), a multiple of 8 for each thread (CUDA C++ Programming
+Guide, "Compute Capabilities"). The number is a multiple of 8 from 24 to 256.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def unencodable(body: Stmt) -> int | None:
     """The first number of registers that the instruction cannot have; None if there is none."""
     asked = (n for stmt in statements(body) if (n := registers_set(stmt)) is not None)
     return next((n for n in asked if not _FEWEST <= n <= _MOST or n % _STEP), None)
+
+
+def share_of_block(registers: int, threads: int, blocks: int) -> int:
+    """Registers that a block of so many threads has at most, where a multiprocessor has to hold several."""
+    return registers // (threads * max(1, blocks)) // _STEP * _STEP * threads
 
 
 def registers_of_block(body: Stmt, block: Mapping[str, int]) -> int:

@@ -293,6 +293,7 @@ def nan_in_both(a: Any, s: Any, b: Any) -> None:
 
 def nan_of(args: Any, a: Any, s: Any, b: Any) -> dict[str, Any]:
     """The reference has NaN in one element of S, and in all of B."""
+    assert CASE.reference is not None
     found = dict(CASE.reference(args, a, s, b))
     found["S"][7, 5] = torch.nan
     found["B"][:] = torch.nan

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text, variable
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Alloc, Expr, For, If, Seq, Snapshot, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Attr, Expr, For, If, Seq, Snapshot, Stmt, Store, Thread
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judging import verdicts_of
 
@@ -114,22 +114,41 @@ def test_a_cooperative_grid_is_resident_at_once() -> None:
     assert refusals(asking(1024, axis="y", blocks=265, meets=True)) == [("TLS009", "author", what)]
 
 
-def registering(threads: int, first: int, others: int, *, own: bool = True, arch: str = "sm_90") -> Snapshot:
-    """Of a block the first 128 threads ask for so many registers, and the others for so many. own: as written too."""
+def registering(
+    threads: int, first: int, others: int, *, own: bool = True, arch: str = "sm_90", blocks: int = 1
+) -> Snapshot:
+    """Of a block the first 128 threads ask for so many registers, and the others for so many. own: as written too.
+
+    blocks: that a multiprocessor has to hold (T.annotate_min_blocks_per_sm).
+    """
     kernel = Kernel(threads=threads)
     store = Store(kernel.tensor("B", "float32", (threads,)), (kernel.tx,), number(1))
     asks = [Seq((call("set_max_nreg", number(n), number(1)), store)) for n in (first, others)]
     group = Expr("floordiv", "int32", (kernel.tx, number(128)))
-    lowered = If(Expr("lt", "bool", (group, number(1))), *asks)
+    lowered = Attr("tl.min_blocks_per_sm", number(blocks), If(Expr("lt", "bool", (group, number(1))), *asks))
     return replace(kernel.snapshot((lowered if own else store,), (lowered,)), target=arch)
 
 
 def test_registers_of_a_block() -> None:
     assert refusals(registering(384, 24, 240)) == [], "3,072 + 61,440"
-    what = "T.set_max_nreg asks for 67,584 registers in a block, and a block has at most 65,536: a warp waits for ever"
+    what = "T.set_max_nreg asks for 67,584 registers in a block, and a block has at most 64,512: a warp waits for ever"
     assert refusals(registering(384, 48, 240)) == [("TLS009", "author", what)]
     assert refusals(registering(384, 48, 240, own=False)) == [("TLL003", "compiler", what)]
     assert refusals(registering(384, 48, 240, arch="sm_80")) == [], "which compiles to nothing"
+
+
+def test_registers_of_blocks_that_are_resident_together() -> None:
+    """240 and 24 for 128 threads each are 264 of the 256 that a thread of one group and one of the other share."""
+    assert refusals(registering(256, 24, 240, own=False)) == []
+    assert refusals(registering(256, 24, 232, own=False, blocks=2)) == []
+    what = (
+        "T.set_max_nreg asks for 33,792 registers in a block, and a block has at most 32,768 where a multiprocessor"
+        " holds 2 blocks: a warp waits for ever"
+    )
+    assert refusals(registering(256, 24, 240, own=False, blocks=2)) == [("TLL003", "compiler", what)]
+    assert refusals(registering(256, 24, 240, blocks=9)) == [], (
+        "2,304 threads are more than it holds: the compiler ignores it"
+    )
 
 
 @pytest.mark.parametrize("registers", [16, 100, 264])
