@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import named
 
 Apply = Callable[..., Any]
-_COUNT = re.compile(r"<(\d+)>")
+_COUNT = re.compile(r"<(-?\d+)>")
 
 
 def _numpy(function: Callable[..., Any]) -> Callable[[Expr], Apply]:
@@ -196,11 +196,16 @@ def _fused(a: Any, b: Any, c: Any, *mode: Any) -> Any:
 
 
 def _power_of_int(e: Expr) -> Apply:
-    """x to the power of a whole number; as lowered tl::pow_of_int<n>(x), which is x for n = 0 (cuda/common.h)."""
+    """x to the power of a whole number; as lowered tl::pow_of_int<n>(x), which is x for n < 1 (cuda/common.h).
+
+    Raises NotModelled for an integer to a negative power.
+    """
     kind, count = kind_of(e.dtype), _COUNT.search(str(e.value))
     times = max(1, int(count[1])) if count else None
 
     def apply(value: Any, exponent: Any = times) -> Any:
+        if not kind.is_float and np.any(np.less(exponent, 0)):
+            raise NotModelled(f"a negative power of {kind.name}")
         found = np.power(np.asarray(value, kind.array), exponent, dtype=kind.array)
         return found if isinstance(value, np.ndarray) else found.item()
 

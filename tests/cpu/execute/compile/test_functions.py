@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, load, number, text
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr, Store
 
 A = np.array([3, -2, 70000, 1, 0, -7, 5, 46341], np.int32)
@@ -74,6 +75,15 @@ def test_whole_numbers_as_exponents(count: int) -> None:
 def test_the_library_takes_no_exponent_for_one() -> None:
     assert _found("int32", A, "pow_of_int", number(0)).tolist() == [1] * 8
     assert _found("int32", A, "tl::pow_of_int<0>").tolist() == A.tolist()
+
+
+def test_a_negative_exponent() -> None:
+    """The library takes it for one, too."""
+    values = np.array([0.5, -2.0, 4.0], np.float32)
+    assert _found("float32", values, "pow_of_int", number(-2)).tolist() == [4.0, 0.25, 0.0625]
+    assert _found("float32", values, "tl::pow_of_int<-2>").tolist() == values.tolist()
+    with pytest.raises(NotModelled, match="a negative power of int32"):
+        _found("int32", A, "pow_of_int", number(-1))
 
 
 def test_a_power_of_two_as_a_factor() -> None:
