@@ -49,7 +49,7 @@ def same_epoch(one: Array, other: Array | int) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Times:
-    """Times of agents: that of agent `agent` in a world is at `first + agent` in `VectorClock.own_times`, flat."""
+    """Times of agents: that of agent `agent` of a cluster is at `first + agent` in `VectorClock.own_times`, flat."""
 
     array: Array
     first: Array
@@ -87,6 +87,7 @@ class VectorClock(Observer):
         rank = np.zeros(len(watched), np.int64) if clusters is None else clusters.rank
         self.peers = worlds[:, None] if clusters is None else clusters.peers
         self.leaders = worlds if clusters is None else clusters.leaders
+        self.rank = rank
         self.rows = size * self.warps  # warps of a cluster
         self.agents = self.rows + size * BARRIERS
         self.first_row, self._first_barrier = rank * self.warps, self.rows + rank * BARRIERS
@@ -225,22 +226,24 @@ class VectorClock(Observer):
         return self._own_of_rows(cells.row)
 
     def known(self, cells: AccessedCells, agent: Array) -> Array:
-        """The latest time of an agent that whoever accesses each cell knows to be over."""
-        return np.asarray(self.clocks.reshape(-1).take(cells.row * self.agents + agent))
+        """The latest time of an agent that whoever accesses each cell knows to be over.
 
-    def known_of_warps(self, cells: AccessedCells) -> Array:
-        """The same of every warp, (rows, cells)."""
-        return np.asarray(self.clocks.reshape(-1, self.agents)[cells.row, : self.rows].T)
+        agent: (cells,), or (rows, 1) for all cells.
+        """
+        return np.asarray(self.clocks.reshape(-1).take(cells.row * self.agents + agent))
 
     def fenced_of(self, cells: AccessedCells, warp: Array) -> Array:
         """The time of a warp up to which fences before each access cover its writes."""
         return np.asarray(self.fenced.reshape(-1).take(cells.row * self.rows + warp))
 
-    def tensor_of_warps(self, cells: AccessedCells) -> Array:
-        """The times of all warps up to which fences order accesses of tensor memory before each, (rows, cells)."""
-        found, each = self.tensor.reshape(-1, self.rows)[cells.row].T.copy(), np.arange(len(cells.warp))
-        for warps, _ in self.current(cells, each):
-            found[warps, each] = PENDING  # its own come in their order
+    def tensor_of(self, cells: AccessedCells, warp: Array) -> Array:
+        """The time of a warp up to which fences order its accesses of tensor memory before each one.
+
+        warp: (cells,), or (rows, 1) for all cells.
+        """
+        found = self.tensor.reshape(-1).take(cells.row * self.rows + warp)
+        for warps, _ in self.current(cells, cells.warp):
+            found[warp == warps] = PENDING  # its own come in their order
         return np.asarray(found)
 
     def current(self, cells: AccessedCells, now: Array) -> Iterator[tuple[Array, Array]]:
@@ -273,26 +276,27 @@ class VectorClock(Observer):
     # ---- all times, for `recurrence`
 
     def own_times(self) -> Array:
-        """The time of each agent in each world, (worlds, agents)."""
+        """The time of each agent of a cluster at its first world, (worlds, agents); 0 elsewhere."""
         found = np.zeros((len(self.watched), self.agents), np.int32)
-        found[:, : self.warps] = self._own_times()  # where each block is a cluster: else no rounds are counted
-        for key, number in self._mbarriers.items():
-            if key in self._published:
-                agent = self.rows + number
-                found[:, agent] = self._published[key][0][:, agent]
+        found[self.leaders[:, None], self._own] = self._own_times()
+        worlds = np.arange(len(self.watched))
+        for key in self._published:
+            if key in self._mbarriers:
+                agents = self.agent(key, worlds)
+                found[self.leaders, agents] = self._published[key][0][worlds, agents]
         return found
 
     def times(self) -> Iterator[Times]:
         """Every array of times."""
-        worlds, agents = np.arange(len(self.watched)) * self.agents, np.arange(self.agents)
-        yield Times(self.clocks, worlds[:, None, None], agents)
+        first, agents = self.leaders * self.agents, np.arange(self.agents)
+        yield Times(self.clocks, first[:, None, None], agents)
         for known in (self.fenced, self.handed, self.tensor):
-            yield Times(known, worlds[:, None, None], agents[: self.warps])
+            yield Times(known, first[:, None, None], agents[: self.rows])
         for clocks, *fences in (*self._published.values(), *self._released.values()):
-            yield Times(clocks, worlds[:, None], agents)
-            yield from (Times(told, worlds[:, None], agents[: self.warps]) for told in fences)
+            yield Times(clocks, first[:, None], agents)
+            yield from (Times(told, first[:, None], agents[: self.rows]) for told in fences)
         for (_, world), waiting in self._waited.items():
-            yield from (Times(times, worlds[world], warps) for warps, times in waiting)
+            yield from (Times(times, first[world], self._own[world, warps]) for warps, times in waiting)
 
     # ---- inside
 

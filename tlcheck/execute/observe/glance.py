@@ -10,7 +10,7 @@ Rounds of a loop that recur are counted instead of carried out (`recurrence`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,16 @@ from tlcheck.execute.observe.clock import PENDING, Times
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.owners import Owners
 from tlcheck.execute.observe.recurrence import Recurrence
+from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.unit_shadow import UnitAccess, Units
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
+
+
+_OF_TENSOR_CORES = ("product", "landed")  # accesses that are told whether they repeat the last one
 
 
 class Glance(HappensBefore):
@@ -50,6 +54,7 @@ class Glance(HappensBefore):
         self._recurrence = Recurrence(self)
         self._units = Units(self, self.found, lambda: self._recurrence.settle())
         self._owners: dict[int, Owners] = {}
+        self._repeats = Repeats()  # in tensor memory
         self._first_lane = 1
         self._reads_late = False
 
@@ -83,7 +88,8 @@ class Glance(HappensBefore):
             self._access_tensor("read", place, position, mask, by)
         else:
             whole = proxy == "async" or place.arranged
-            self._access("read", self._read, place, position, mask, proxy, whole=whole)
+            lane = None if by is None else by == np.arange(self.machine.state.threads)
+            self._access("read", self._read, place, position, mask, proxy, whole=whole, lane=lane)
 
     def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active threads read the other halves of bytes that they store."""
@@ -125,11 +131,10 @@ class Glance(HappensBefore):
         later: Mask | None = None,
         at: Array | None = None,
     ) -> None:
-        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`. It goes to the block that issues it."""
-        assert at is None  # kernels with clusters run plainly
-        issue = partial(self._issue, lane=lane, later=later)
+        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`."""
+        issue = partial(self._issue, lane=lane, later=later, at=at)
         unsure = None if later is None else later.tobytes()
-        self._access("issue", issue, place, position, mask, key, unsure, whole=True, lane=lane)
+        self._access("issue", issue, place, position, mask, key, unsure, whole=True, lane=lane, at=at)
 
     def bulk_store_issued(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
@@ -167,12 +172,14 @@ class Glance(HappensBefore):
         if root in self._units.shadows:
             self._recurrence.settle()
             self._units.forget(root)
+            self._repeats.forget()
 
     def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its shared memory. Tensors are other blocks' as well."""
         self._recurrence.settle()
         self._recurrence = Recurrence(self)
         self._units.clear()
+        self._repeats.forget()
 
     # ---- what becomes of an access to shared memory
 
@@ -193,15 +200,14 @@ class Glance(HappensBefore):
         self._check("atomic", access, now)
         access.shadow.record("atomic", access.cells, now)
 
-    def _issue(self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None) -> None:
-        self.fences_released(key, lane)
+    def _issue(
+        self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None, at: Array | None
+    ) -> None:
+        self.fences_released(key, lane, at)
         self._check("write", access, self.now(access.cells))
         self._check_fence(access)
-        over, agent = (found[access.cells.world] for found in (self.phase_after(key, later), self._agents_of(key)))
-        access.shadow.writes.record_by(access.cells, agent, MANY, over)
-
-    def _agents_of(self, key: object) -> Array:
-        return self.agent(key, np.arange(len(self.watched)))
+        there = access.cells.world if at is None else at[access.cells.world]
+        access.shadow.writes.record_by(access.cells, self.agent(key, there), MANY, self.phase_after(key, later)[there])
 
     def _begin_copy(self, access: UnitAccess) -> None:
         cells = access.cells
@@ -210,6 +216,8 @@ class Glance(HappensBefore):
 
     def _begin_product(self, access: UnitAccess, kind: str, proxy: str, *, lane: Mask) -> None:
         self.product_begins(lane)
+        if self._is_repeated(access, kind, proxy):
+            return
         cells, writes = access.cells, access.shadow.writes
         own = writes.is_pending(cells) if kind == "write" else np.False_
         for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
@@ -225,7 +233,19 @@ class Glance(HappensBefore):
             access.shadow.record("read", cells, PENDING)
 
     def _land(self, access: UnitAccess) -> None:
-        access.shadow.land(access.cells, self.now(access.cells))
+        if not self._is_repeated(access, "landed"):
+            access.shadow.land(access.cells, self.now(access.cells))
+
+    def _is_repeated(self, access: UnitAccess, *what: object) -> bool:
+        """Whether a tensor core accesses tensor memory as it has done, and nothing has touched the units since."""
+        if not access.tensor:
+            return False
+        root = id(access.shadow)
+        if self._repeats.has(root, what, access):
+            return True
+        self._repeats.touched(root, access.cells.cell)
+        self._repeats.record(root, what, access.cells.cell, access)
+        return False
 
     def _check(self, kind: str, access: UnitAccess, now: Array) -> None:
         """Suspect units in which an access of a kind is not ordered after those that it conflicts with."""
@@ -253,15 +273,19 @@ class Glance(HappensBefore):
 
     def arrived(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have arrived at a barrier."""
-        self._synchronize("arrived", key, mask, super().arrived, key, mask)
+        self._synchronize("arrived", key, mask, super().arrived, key, mask, at, at=at)
+
+    def response_asked(self, key: object, mask: Mask, at: Array) -> None:
+        """Active warps ask for what completes a barrier."""
+        self._synchronize("asked", key, mask, super().response_asked, key, mask, at, at=at)
 
     def products_released(self, key: object, mask: Mask, at: Array) -> None:
         """Active warps have issued a tcgen05.commit."""
-        self._synchronize("committed", key, mask, super().products_released, key, mask, at)
+        self._synchronize("committed", key, mask, super().products_released, key, mask, at, at=at)
 
     def products_finished(self, key: object, mask: Mask, at: Array) -> None:
         """A tcgen05.commit of active warps arrives."""
-        self._synchronize("finished", key, mask, super().products_finished, key, mask, at)
+        self._synchronize("finished", key, mask, super().products_finished, key, mask, at, at=at)
 
     def phase_ended(self, key: object, world: int) -> None:
         """A phase of a barrier has ended in a world."""
@@ -270,12 +294,12 @@ class Glance(HappensBefore):
             self._recurrence(event, partial(self._end_phase, key, world), event)
 
     def _end_phase(self, key: object, world: int) -> None:
-        self.digests[world] = hash((self.digests[world], "ended", key))
+        self._digest(("ended", key), [each == world for each in range(len(self.digests))])
         super().phase_ended(key, world)
 
     def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have waited for a barrier."""
-        self._synchronize("acquired", key, mask, super().acquired, key, mask)
+        self._synchronize("acquired", key, mask, super().acquired, key, mask, at, at=at)
 
     def phase_waited(self, key: object, mask: Mask) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity."""
@@ -294,8 +318,9 @@ class Glance(HappensBefore):
     def times(self) -> Iterator[Times]:
         """Every array of times."""
         yield from super().times()
+        first = self.leaders[: self._worlds_looked_at] * self.agents
         for shadow in self._units.shadows.values():
-            yield from shadow.times(self._worlds_looked_at, self.agents)
+            yield from shadow.times(first)
 
     def marks(self) -> Iterator[Array]:
         """Yield who made the last accesses."""
@@ -320,37 +345,47 @@ class Glance(HappensBefore):
         whole: bool = False,
         lane: Mask | None = None,
         core: int = 0,
+        at: Array | None = None,
     ) -> None:
-        """Carry out an access to shared memory, unless it recurs. whole, lane, core: see `Units.accessed`."""
-        sign = what, place, _identity(position), id(mask), id(lane), about
+        """Carry out an access to shared memory, unless it recurs. whole, lane, core: see `Units.accessed`.
+
+        at: the worlds whose barriers it completes, see `Observer.bulk_load_issued`.
+        """
+        ranks = self._ranks(at)
+        sign = what, place, _identity(position), id(mask), id(lane), ranks, about
         if self._recurrence.is_known(sign):
             return
         self.note(place)
         access = self._units.accessed(place, position, mask, whole, lane, core)
         # Recurrence keeps thousands of these: a partial is fewer objects for the garbage collector than a closure.
-        carry_out = partial(self._carry_out, act, (what, place.root, about), access)
-        self._recurrence((what, access, about), carry_out, sign, (position, mask, lane))
+        carry_out = partial(self._carry_out, act, (what, place.root, about), access, ranks)
+        self._recurrence((what, access, ranks, about), carry_out, sign, (position, mask, lane))
 
     def _carry_out(
-        self, act: Callable[..., None], about: tuple[str, int, tuple[object, ...]], access: UnitAccess
+        self,
+        act: Callable[..., None],
+        about: tuple[str, int, tuple[object, ...]],
+        access: UnitAccess,
+        ranks: Sequence[int] | None,
     ) -> None:
-        # note in each world what it does; 0 for nothing
-        self.digests = [
-            hash((digest, about, own)) if own else digest
-            for digest, own in zip(self.digests, access.digests, strict=True)
-        ]
+        self._digest(about, access.digests, ranks)
         if len(access.cells.cell):
+            if access.tensor and about[0] not in _OF_TENSOR_CORES:
+                self._repeats.touched(id(access.shadow), access.cells.cell)
             act(access, *about[2])
 
-    def _synchronize(self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any) -> None:
-        """Carry out a synchronization by active lanes, unless it recurs."""
-        sign = what, key, id(mask)
+    def _synchronize(
+        self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any, at: Array | None = None
+    ) -> None:
+        """Carry out a synchronization by active lanes, unless it recurs. at: see `Observer.arrived`."""
+        ranks = self._ranks(at)
+        sign = what, key, id(mask), ranks
         if self._recurrence.is_known(sign):
             return
-        event = what, key, mask[0, 0] if mask.strides == (0, 0) else mask.tobytes()
+        event = what, key, ranks, mask[0, 0] if mask.strides == (0, 0) else mask.tobytes()
 
         def carry_out() -> None:
-            self._digest_lanes((what, key), mask)
+            self._digest_lanes((what, key), mask, ranks)
             act(*about)
 
         self._recurrence(event, carry_out, sign, mask)
@@ -372,14 +407,29 @@ class Glance(HappensBefore):
         if owners.access(kind, cells.cell, lane, place.memory.flat.size, bulk=by is not None):
             self.found.tensors.add(place.root)
 
-    def _digest_lanes(self, about: object, of_lanes: Array) -> None:
+    def _digest_lanes(self, about: object, of_lanes: Array, ranks: Sequence[int] | None = None) -> None:
         """Note in each world what its lanes do."""
         worlds, same = len(self.digests), of_lanes.strides == (0, 0)
-        rows = [b""] * worlds if same else [of_lanes[..., world::worlds, :].tobytes() for world in range(worlds)]
+        rows = [b"\1"] * worlds if same else [of_lanes[..., world::worlds, :].tobytes() for world in range(worlds)]
+        self._digest(about, [row if any(row) else b"" for row in rows], ranks)
+
+    def _digest(self, about: object, does: Sequence[object], ranks: Sequence[int] | None = None) -> None:
+        """Note what each world does, and what others of its cluster do: nothing where that is false.
+
+        ranks: of the blocks at whose barriers it does so, see `_ranks`.
+        """
+        if ranks is not None:
+            does = [own and (own, rank) for own, rank in zip(does, ranks, strict=True)]
+        if self.rows > self.warps:
+            together = [[does[world] for world in peers] for peers in self.peers.tolist()]
+            does = [any(each) and tuple(each) for each in together]
         self.digests = [
-            hash((digest, about, row)) if same or any(row) else digest
-            for digest, row in zip(self.digests, rows, strict=True)
+            hash((digest, about, own)) if own else digest for digest, own in zip(self.digests, does, strict=True)
         ]
+
+    def _ranks(self, at: Array | None) -> tuple[int, ...] | None:
+        """The ranks of the blocks at whose barriers each world does something; None for its own."""
+        return None if at is None or self.rows == self.warps else tuple(self.rank[at].tolist())
 
 
 def _identity(position: Position) -> object:

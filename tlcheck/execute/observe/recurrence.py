@@ -32,10 +32,10 @@ class Clocks(Protocol):
     digests: list[int]  # of what each world has done
 
     def own_times(self) -> Array:
-        """The time of each agent in each world, (worlds, agents)."""
+        """The time of each agent of a cluster at its first world, (worlds, agents); 0 elsewhere."""
 
     @property
-    def warps(self) -> int:
+    def rows(self) -> int:
         """Return how many of the agents are warps, which come first."""
 
     def times(self) -> Iterator[Times]:
@@ -78,7 +78,7 @@ class _Round:
         if not _are_alike(before.times, after.times) or not _are_alike(before.marks, after.marks):
             return None
         steps = after.own - before.own
-        if (steps[:, : clocks.warps] % EPOCH).any():
+        if (steps[:, : clocks.rows] % EPOCH).any():
             return None
         if any((old != new).any() for old, new in zip(before.marks, after.marks, strict=True)):
             return None
@@ -204,6 +204,6 @@ def _are_apart(state: _State, moved: Sequence[tuple[Array, ...]], steps: Array, 
         stays[at] = False
         np.minimum.at(first, times.owners(at), now[at])
         np.maximum.at(last, times.owners(np.nonzero(stays)), now[stays])
-    length = np.where(np.arange(steps.shape[1]) < clocks.warps, EPOCH, 1)
+    length = np.where(np.arange(steps.shape[1]) < clocks.rows, EPOCH, 1)
     before = last.reshape(steps.shape) // length < first.reshape(steps.shape) // length
     return bool((before | (steps == 0)).all())

@@ -7,9 +7,8 @@ only grow. It is the same until another access touches cells between its first a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import is_
 
-from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 
 
@@ -18,15 +17,12 @@ class _Known:
     """An access, by the objects that say where and by whom: held, so that no others get their numbers."""
 
     what: tuple[object, ...]
-    position: Position
-    mask: Mask
-    lane: Mask
+    about: tuple[object, ...]
     first: int
     last: int
 
-    def is_of(self, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask) -> bool:
-        same = position is self.position and mask is self.mask and lane is self.lane
-        return same and what == self.what
+    def is_of(self, what: tuple[object, ...], about: tuple[object, ...]) -> bool:
+        return all(map(is_, about, self.about)) and what == self.what
 
 
 @dataclass(eq=False)
@@ -35,9 +31,9 @@ class Repeats:
 
     known: dict[int, list[_Known]] = field(default_factory=dict)
 
-    def has(self, root: int, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask) -> bool:
-        """Whether the access has been recorded, and nothing has touched its cells since."""
-        return any(one.is_of(what, position, mask, lane) for one in self.known.get(root, ()))
+    def has(self, root: int, what: tuple[object, ...], *about: object) -> bool:
+        """Whether the access has been recorded, about these very objects, and nothing has touched its cells since."""
+        return any(one.is_of(what, about) for one in self.known.get(root, ()))
 
     def touched(self, root: int, cells: Array) -> None:
         """An access of flat cells is recorded."""
@@ -45,11 +41,9 @@ class Repeats:
             first, last = int(cells.min()), int(cells.max())
             self.known[root] = [one for one in self.known[root] if one.last < first or last < one.first]
 
-    def record(
-        self, root: int, what: tuple[object, ...], position: Position, mask: Mask, lane: Mask, cells: Array
-    ) -> None:
+    def record(self, root: int, what: tuple[object, ...], cells: Array, *about: object) -> None:
         """Remember an access that was recorded last."""
-        made = _Known(what, position, mask, lane, int(cells.min()), int(cells.max()))
+        made = _Known(what, about, int(cells.min()), int(cells.max()))
         self.known.setdefault(root, []).append(made)
 
     def forget(self, root: int | None = None) -> None:

@@ -30,19 +30,20 @@ class LastAccesses:
     """The last access of each warp to each cell, (warps, cells): its time, the thread, the event, the world.
 
     event, world: None where these are not kept. world: of a cluster the first one. shuffles: of reads, those by which
-    their values surely went to other lanes, see `program/exchanges`.
+    their values surely went to other lanes, see `program/exchanges`. by: the warps that have accessed any.
     """
 
     def __init__(
         self, rows: int, size: int, events: bool, of_tensor: bool, shuffles: frozenset[Expr] = frozenset()
     ) -> None:
-        self.shuffles = shuffles
+        self.shuffles, self.by = shuffles, tuple[int, ...]()
         self.time, self.thread = np.zeros((rows, size), np.int32), np.full((rows, size), MANY, np.int16)
         self.event = np.zeros((rows, size), np.int32) if events else None
         self.world = np.zeros((rows, size), np.int32) if of_tensor else None
 
     def record(self, cells: AccessedCells, time: Array | int, event: int) -> None:
         """Remember accesses. No thread is named where several of a warp have accessed a cell in one epoch."""
+        self.by = tuple(sorted({*self.by, *np.flatnonzero(np.bincount(cells.warp)).tolist()}))
         at, times, threads = cells.slot, self.time.reshape(-1), self.thread.reshape(-1)
         again = same_epoch(times.take(at), time) & (threads.take(at) != cells.thread)
         if self.world is not None:
@@ -58,18 +59,43 @@ class LastAccesses:
 
     def unordered(self, cells: AccessedCells, now: Array, clock: VectorClock) -> Mask | None:
         """Return where the last access is not over for a new one, (warps, cells); None for nowhere. now: the time."""
-        times = self.time[:, cells.cell]
+        by = self._rows
+        times = self.time[by, cells.cell]
         if not times.any():
             return None
-        wrong, each = np.asarray(times > clock.known_of_warps(cells)), np.arange(len(now))
+        wrong, each = np.asarray(times > clock.known(cells, by)), np.arange(len(now))
+        place = np.full(clock.rows, -1)  # of a warp among them
+        place[by[:, 0]] = np.arange(len(by))
         for warps, current in clock.current(cells, now):
-            beside = same_epoch(times[warps, each], current)
+            at = place[warps]
+            beside = (at >= 0) & same_epoch(times[at, each], current)
             beside &= self.thread[warps, cells.cell] != cells.thread
             if beside.any():
-                wrong[warps, each] |= beside
+                wrong[at, each] |= beside
         if self.world is not None:
-            wrong |= (times > 0) & (self.world[:, cells.cell] != cells.cluster)
-        return wrong if wrong.any() else None
+            wrong |= (times > 0) & (self.world[by, cells.cell] != cells.cluster)
+        return self._of_all(wrong)
+
+    def unfenced_in_tensor_memory(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
+        """Return where the last access to tensor memory lacks only fences before a new one; see `unordered`."""
+        by = self._rows
+        times = self.time[by, cells.cell]
+        if not times.any():
+            return None
+        # what no barrier orders lacks more than fences
+        return self._of_all(np.asarray((times > clock.tensor_of(cells, by)) & (times <= clock.known(cells, by))))
+
+    @property
+    def _rows(self) -> Array:
+        return np.array(self.by, np.intp).reshape(-1, 1)
+
+    def _of_all(self, wrong: Mask) -> Mask | None:
+        """Of the warps that have accessed any, as rows of all; None for nowhere."""
+        if not wrong.any():
+            return None
+        found = np.zeros((len(self.time), wrong.shape[1]), np.bool_)
+        found[list(self.by)] = wrong
+        return found
 
     def is_elsewhere(self, row: int, cells: AccessedCells) -> Mask | bool:
         """Return which cells have last been accessed in another cluster; each block is one where they have no other."""
@@ -115,6 +141,12 @@ class LastWrites(LastAccesses):
                 wrong |= beside
         if self.world is not None:
             wrong |= (time > 0) & self.is_elsewhere(0, cells)
+        return wrong[None] if wrong.any() else None
+
+    def unfenced_in_tensor_memory(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
+        """See `LastAccesses`: warps alone write there."""
+        time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell).astype(np.intp)
+        wrong = np.asarray((time > clock.tensor_of(cells, agent)) & (time <= clock.known(cells, agent)))
         return wrong[None] if wrong.any() else None
 
     def unfenced(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
@@ -180,15 +212,10 @@ class Shadow:
         self, kind: str, cells: AccessedCells, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """Return the last accesses to tensor memory that lack only fences before one of a kind: (1 or warps, cells)."""
-        fenced, over = clock.tensor_of_warps(cells), clock.known_of_warps(cells)
         for last in (last for other in CONFLICTS[kind] for last in self.last(other)):
-            times, until, known = last.time[:, cells.cell], fenced, over
-            if isinstance(last, LastWrites):
-                agent = last.agent.take(cells.cell, axis=1).astype(np.intp)
-                until, known = (np.take_along_axis(a, agent, 0) for a in (fenced, over))  # warps alone write there
-            wrong = (times > until) & (times <= known)  # what no barrier orders lacks more than fences
-            if wrong.any():
-                yield last, np.asarray(wrong)
+            wrong = last.unfenced_in_tensor_memory(cells, clock)
+            if wrong is not None:
+                yield last, wrong
 
     def land(self, cells: AccessedCells, now: Array) -> None:
         """The copies that these threads had begun are over."""

@@ -60,9 +60,9 @@ class UnitShadow(Shadow):
         self.size_of[large] = width
         self.version += 1
 
-    def times(self, worlds: int, agents: int) -> Iterator[Times]:
-        """The times of the last accesses in so many worlds, with their agents (`VectorClock.own_times`)."""
-        first = np.arange(worlds) * agents
+    def times(self, first: Array) -> Iterator[Times]:
+        """The times of the last accesses in the first worlds. first: of each, see `Times`."""
+        worlds = len(first)
         yield Times(self._heads(self.writes.time, worlds), first, self._heads(self.writes.agent, worlds))
         for last in self.others.values():
             yield Times(self._heads(last.time, worlds), first, np.arange(len(last.time))[:, None, None])
@@ -100,7 +100,7 @@ class Units:
 
     def __init__(self, clock: VectorClock, suspects: Suspects, dividing: Callable[[], None]) -> None:
         """clock: of the blocks whose memory it is. dividing: called before units may be divided."""
-        self._watched, self._warps, self._width = clock.watched, clock.warps, clock.width
+        self._clock, self._watched = clock, clock.watched
         self._suspects, self._dividing = suspects, dividing
         self.shadows: dict[int, UnitShadow] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, UnitAccess]] = {}  # with what the ids are of
@@ -172,39 +172,44 @@ class Units:
         memory = place.memory
         assert isinstance(memory, Cells)
         shadow = self._shadow(place.root, memory)
-        worlds = len(self._watched)
+        worlds, clock = len(self._watched), self._clock
         rows, lanes = np.nonzero(mask & np.tile(self._watched, len(mask) // worlds)[:, None])
         flat = memory.flat_position(position)
         flat = flat if flat.ndim > 2 else flat[None]
-        digests = _digests(flat // shadow.worlds, mask, lane, worlds)
+        digests = _digests(self._named(flat), mask, lane, worlds)
         if not len(rows):
             no = np.empty(0, np.int64)
             return UnitAccess(
-                shadow, AccessedCells(no, no, no, no, self._warps, shadow.size), False, digests, shadow.version
+                shadow, AccessedCells(no, no, no, no, clock.warps, shadow.size), False, digests, shadow.version
             )
-        cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.worlds
+        cell, there = np.divmod(flat[:, rows, lanes if flat.shape[2] > 1 else 0], shadow.worlds)
         parts = memory.parts(place.kind)
         if not whole:
             shadow.split(cell, _width(cell, parts, shadow.most))
-        unit = np.concatenate([shadow.units_of(cell + part) for part in range(parts)])
+        unit = np.concatenate([shadow.units_of(cell + part) * shadow.worlds + there for part in range(parts)])
         if len(unit) > 1:
             others = np.flatnonzero((unit[1:] != unit[:-1]).any(axis=1)) + 1
             unit = unit[[0, *others.tolist()]]
         world = rows % worlds
         thread = lanes if lane is None else lane.argmax(axis=-1)[world]
-        spread = (unit * shadow.worlds + world, thread, world)
-        where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in spread)
-        warp = thread // self._width + core
+        where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in (unit, thread, world))
+        warp = thread // clock.width + core + clock.first_row[world]
         if place.arranged:  # lanes read what others point to: no thread in particular
-            _, once = np.unique(where * self._warps + warp, return_index=True)
+            _, once = np.unique(where * clock.rows + warp, return_index=True)
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)
-        doubled = not whole and _is_shared_by_threads(cell * worlds + rows % worlds, lanes)
-        cells = AccessedCells(where, world, thread.astype(np.int16), warp, self._warps, shadow.size)
+        doubled = not whole and _is_shared_by_threads(cell * worlds + there, lanes)
+        cells = AccessedCells(where, world, thread.astype(np.int16), warp, clock.warps, shadow.size)
         return UnitAccess(shadow, cells, doubled, digests, shadow.version, bool(place.lanes))
+
+    def _named(self, flat: Array) -> Array:
+        """Flat positions as a block names them: by the rank of the block of its cluster, not by the world."""
+        cell, world = np.divmod(flat, len(self._watched))
+        clock = self._clock
+        return cell if clock.rows == clock.warps else np.asarray(cell * clock.rows + clock.rank[world])
 
     def _shadow(self, root: int, memory: Cells) -> UnitShadow:
         if root not in self.shadows:
-            self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.units_of(root, memory))
+            self.shadows[root] = UnitShadow(memory, self._clock.rows, self._suspects.units_of(root, memory))
         return self.shadows[root]
 
 

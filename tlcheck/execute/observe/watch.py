@@ -234,7 +234,7 @@ class Watch(HappensBefore):
             return
         self.product_begins(lane)
         cells, shadow = access.cells, access.shadow
-        self._repeats.record(place.root, what, position, mask, lane, cells.cell)
+        self._repeats.record(place.root, what, cells.cell, position, mask, lane)
         self._check(access, after_write=shadow.writes.is_pending(cells) if kind == "write" else None)
         if proxy == "async":
             self._check_fence(access)
@@ -250,7 +250,7 @@ class Watch(HappensBefore):
         event, thread = _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None]
         access = self._access(place, position, mask, event, thread, self.cores)
         if access is not None:
-            self._repeats.record(place.root, ("landed",), position, mask, lane, access.cells.cell)
+            self._repeats.record(place.root, ("landed",), access.cells.cell, position, mask, lane)
             access.shadow.land(access.cells, self.now(access.cells))
 
     def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:

@@ -19,7 +19,7 @@ from tlcheck.snapshot.ir import Function
 
 
 class Watching:
-    """Makes a watch for each machine: of accesses in the worlds of the first seed; unless all is plain, a glance."""
+    """Makes a watch for each machine: of accesses in the first world of each block; unless all is plain, a glance."""
 
     def __init__(
         self,
@@ -39,7 +39,8 @@ class Watching:
 
     def __call__(self, machine: Machine) -> Sequence[Observer]:
         by = self._by or (Watch if machine.options.plain else Glance)
-        worlds = np.array([self._every or world.seed == machine.worlds[0].seed for world in machine.worlds])
+        first = {world.block: number for number, world in reversed(list(enumerate(machine.worlds)))}
+        worlds = np.array([self._every or first[w.block] == number for number, w in enumerate(machine.worlds)])
         watch = by(machine, worlds, self._written)
         if isinstance(watch, Watch):
             watch.suspects = self._suspects

@@ -26,7 +26,7 @@ from tlcheck.snapshot.ir import Function
 
 _MOST_BLOCKS = 1 << 16
 _MOST_MEETING = 64  # blocks that all run where atomics may order or count them, or two be sent to one element
-_PLAINLY = 4  # times as long as quickly: how kernels run whose blocks act on one another
+_PLAINLY = 4  # times as long as quickly: how kernels of clusters run again if their order is not clear
 _MORE = 4  # blocks that run besides those that are asked for
 _TILES = 3  # of a persistent cluster, whose loop over tiles counts once in its statements
 

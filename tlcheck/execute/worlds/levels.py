@@ -90,7 +90,7 @@ class BothLevels:
         self.extents = grid(self.source, self.sizes)
         self.meet = meets_all(self.source) or meets_all(self.lowered)
         self.cluster = cluster_of_both(self.source, self.lowered, self.extents)
-        self.plain |= self.meet or prod(self.cluster) > 1
+        self.plain |= self.meet
         self._all_before = self.plain
         self.choice = WorldChoice(
             self.source, self.lowered, self.tiled, self.sizes, self.extents, self.cluster, self.meet, request
@@ -402,9 +402,9 @@ class BothLevels:
         return self._together[function]
 
     def parts(self, function: Function) -> list[list[blocks.Block]]:
-        """The blocks that run together. Plainly all do: a witness names the world."""
+        """The blocks that run together. Plainly all do: a witness names the world. So do those of clusters."""
         every = list(dict.fromkeys(world.block for world in self.worlds))
-        return [every] if self.plain else alike(function, self.sizes, every)
+        return [every] if self.plain or prod(self.cluster) > 1 else alike(function, self.sizes, every)
 
 
 def is_of_barrier(illegal: Illegal) -> bool:

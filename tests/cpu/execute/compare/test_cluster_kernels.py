@@ -69,6 +69,26 @@ def test_a_kernel_is_executed_to_the_end(name: str) -> None:
     assert len(found.blocks) % (2 if name in ("two_blocks", "taken") else 4) == 0, "a part of a cluster ran"
 
 
+@pytest.mark.parametrize("name", ["stores", "copies", "multicast", "ranked", "two_blocks", "taken", "said"])
+def test_a_kernel_without_a_race_runs_quickly_alone(name: str) -> None:
+    levels = BothLevels(fixture(name), Request(blocks=1))
+    invocation = levels.lowered_invocation(levels.source_run[1])
+    watching = Watching(invocation.kernel, frozenset(levels.outputs))
+    invocation.run(watching)
+    assert not levels.plain
+    assert not watching.suspects
+    assert watching.is_settled
+
+
+def test_each_block_is_watched_once() -> None:
+    """The first cluster runs with the first inputs, the last one with the last."""
+    levels = BothLevels(fixture("taken"), Request())
+    invocation = levels.lowered_invocation(levels.source_run[1])
+    watching = Watching(invocation.kernel, frozenset(levels.outputs))
+    invocation.run(watching)
+    assert [watch.watched.tolist() for watch in watching.watches] == [[True] * 4]
+
+
 def test_a_barrier_of_the_block_is_no_barrier_of_the_cluster() -> None:
     """The two differ in the scope alone once they are lowered."""
     found = changed("stores", "cluster_sync", 1, synchronizing("shared.dyn"))
@@ -265,7 +285,7 @@ def test_a_product_of_two_blocks_of_integers_is_exact() -> None:
 
 @pytest.mark.parametrize(("less", "worlds"), [(0, 4), (1, 2)])
 def test_with_much_work_fewer_clusters_run(less: int, worlds: int) -> None:
-    """A statement of a cluster, which runs plainly, counts four times."""
+    """A statement of a cluster, which may have to run plainly, counts four times."""
     snapshot = fixture("two_blocks")
     every = BothLevels(snapshot, Request())
     budget = Budget(work=4 * every.choice.work(every.worlds) - less)

@@ -19,7 +19,8 @@ from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.recurrence import Recurrence, _Round
 from tlcheck.execute.observe.unit_shadow import UnitAccess, Units
 from tlcheck.execute.options import Options
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.walk import statements
 
 registry.load()
 ROUNDS = 40
@@ -52,11 +53,28 @@ def _loop(*body: Stmt, rounds: int = ROUNDS) -> Stmt:
     return For(STEP, _int(0), _int(rounds), "serial", Seq(body))
 
 
+def _call(name: str, *args: Expr, dtype: str = "handle") -> Expr:
+    return Expr("call", dtype, args, name)
+
+
+RANK = _call("block_rank_in_cluster", dtype="int32")
+MEET = Evaluate(_call("cluster_sync"))
+THERE = _call("address_of", Expr("load", "int32", (MIRRORED,), None, 0, OTHER))
+SENDS = Evaluate(_call("ptx_cluster_store", THERE, TX, _op("sub", _int(1), RANK)))
+# Each of two blocks stores in the other one, and reads what it got.
+EXCHANGE = (MEET, WRITES, SENDS, MEET, Store(SHARED, (TX,), Expr("load", "int32", (TX,), None, 0, OTHER)))
+
+
 def _run(*body: Stmt) -> Glance:
+    """The kernel in one block, or two of a cluster where they meet; with two inputs."""
     inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(SHARED), Alloc(OTHER), *body)))
-    function, options = Function("main", (), (), (), inner), Options(False, plain=False)
-    machine = Machine(function, (THREADS, 1, 1), (World(0), World(1)), {}, {}, options)
-    watch = Glance(machine, np.array([True, False]), frozenset())
+    meet = any(isinstance(s, Evaluate) and s.value.value == MEET.value.value for s in statements(inner))
+    attrs = (("cluster_dims", "2"),) if meet else ()
+    function, options = Function("main", (), (), attrs, inner), Options(False, plain=False)
+    blocks = [(0, 0, 0), (1, 0, 0)] if meet else [(0, 0, 0)]
+    worlds = tuple(World(seed, block) for seed in (0, 1) for block in blocks)
+    machine = Machine(function, (THREADS, 1, 1), worlds, {}, {}, options)
+    watch = Glance(machine, np.array([world.seed == 0 for world in worlds]), frozenset())
     watch.ended = lambda: None  # type: ignore[method-assign]
     machine.run(watch)
     return watch
@@ -83,6 +101,8 @@ BODIES = {
     "a part of a round at the end": [_loop(*ROUND), *ROUND[:3]],
     "one warp reads": [_loop(*ROUND, BARRIER, _warp(1, READS))],
     "what came before the loop": [Store(OTHER, (TX,), TX), BARRIER, _loop(*ROUND[:4], *ROUND[:4], BARRIER)],
+    "two blocks": [_loop(*EXCHANGE)],
+    "two blocks, another round in between": [_loop(*EXCHANGE, _at(21, MEET)), MEET],
 }
 
 
@@ -123,6 +143,9 @@ RACES = {
     "without a barrier in the last rounds": [
         _loop(*ROUND[:6], If(_op("lt", STEP, _int(ROUNDS - 2), "bool"), BARRIER), Store(OTHER, (TX,), STEP))
     ],
+    "with a store to another block": [_loop(*EXCHANGE, _at(ROUNDS - 3, SENDS), _at(ROUNDS - 3, READS))],
+    "with a store to another block, after the loop": [_loop(*EXCHANGE), SENDS, READS],
+    "of two blocks with a barrier of each": [_loop(*EXCHANGE[:3], BARRIER, *EXCHANGE[4:])],
 }
 
 
@@ -141,7 +164,7 @@ def test_seeds_that_go_on_for_another_number_of_rounds_are_told_apart() -> None:
 class _Lagging:
     """One warp; a time that lags twenty rounds behind, and one that stays and is later at first."""
 
-    warps = 1
+    rows = 1
 
     def __init__(self) -> None:
         self.digests = [0]

@@ -14,7 +14,7 @@ HERE, MASK, LANE = np.arange(4, 8), np.ones((1, 1), np.bool_), np.ones((1, 32), 
 
 def recorded() -> Repeats:
     repeats = Repeats()
-    repeats.record(0, WHAT, HERE, MASK, LANE, HERE)
+    repeats.record(0, WHAT, HERE, HERE, MASK, LANE)
     return repeats
 
 

@@ -21,11 +21,13 @@ from tlcheck.execute.events import Elements, Observer
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.places import Located
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
 
+_MOST_KEPT = 32  # places of a tile
 ZERO, ONE = Expr("int", "int32", (), 0), Expr("int", "int32", (), 1)
 
 
@@ -165,13 +167,16 @@ class Tile:
         steps = {axis: number for number, axis in enumerate(axes)}
         if not lattice.axes:
             steps = {len(region.starts) - 1: 0}
+        self._firsts = [_of_frame(start) for start in self._starts]
         indices = [
             _moved(start, lattice.axis(steps[axis])) if axis in steps else start
-            for axis, start in enumerate(map(_of_frame, self._starts))
+            for axis, start in enumerate(self._firsts)
         ]
         self.place = program.addresses.place(region.buffer, indices)
         if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
             self.place.run = lattice.last
+        self._kept: dict[tuple[object, ...], Located] = {}  # by where it starts
+        self._kept_in: Cells | None = None
 
     @property
     def root(self) -> int:
@@ -185,7 +190,20 @@ class Tile:
 
     def flat(self, frame: Frame) -> Array:
         """Return where its elements are, as indices into the flat data of its allocation."""
-        return self.place.memory.flat_position(self.place.located(frame).position)
+        return self.place.memory.flat_position(self.located(frame).position)
+
+    def located(self, frame: Frame) -> Located:
+        """Where its elements are. In memory of a block that is the same object for the same starts."""
+        place, memory = self.place, self.place.memory
+        if place.unseen or frame.lanes > 1 or not isinstance(memory, Cells) or not self.lattice.steady:
+            return place.located(frame)
+        if self._kept_in is not memory or len(self._kept) >= _MOST_KEPT:
+            self._kept, self._kept_in = {}, memory
+        starts = [first.run(frame) for first in self._firsts]
+        key = (self.lattice.shape(frame), *[s.tobytes() if isinstance(s, np.ndarray) else s for s in starts])
+        if key not in self._kept:
+            self._kept[key] = place.located(frame)
+        return self._kept[key]
 
     def frame(self, frame: Frame, *others: Tile) -> Frame:
         """The frame in which an operator on this tile and others runs: lanes are those of the caller only where one
@@ -203,9 +221,10 @@ class Tile:
 
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
-        located = self.place.located(frame)
+        located = self.located(frame)
         if self._observers.hear(Observer.tile_accessed):
-            self._observers.tile_accessed(self.place, located.position, self.mask(frame), frame.lanes, None)
+            mask = self._mask(frame, located)
+            self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, None)
         self._observers.acting(frame)
         found = self.place.memory.take(located.position, self.kind)
         self._observers.strayed(located.outside)
@@ -217,22 +236,23 @@ class Tile:
 
     def elements(self, frame: Frame) -> Elements:
         """Return the region's elements, as an operation that the author waits for himself holds them."""
-        return Elements(self.place, self.place.located(frame).position, self.mask(frame), frame.lanes)
+        located = self.located(frame)
+        return Elements(self.place, located.position, self._mask(frame, located), frame.lanes)
 
     def write(self, frame: Frame, values: Value) -> None:
         """Write elements in the active lanes; those outside the buffer are dropped."""
-        located = self.place.located(frame)
-        mask = self.mask(frame)
+        located = self.located(frame)
+        mask = self._mask(frame, located)
         self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
         self._observers.tile_written(self.place, located.position, mask, frame.lanes, values)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
-        located = self.place.located(frame)
+        located = self.located(frame)
         position = self.place.memory.flat_position(located.position)
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
-        mask = self.mask(frame)
+        mask = self._mask(frame, located)
         where, terms = np.broadcast_to(position, shape), np.broadcast_to(values, shape)
         chosen: Any = ... if mask is None else np.broadcast_to(mask, shape)
         where, terms = where[chosen].reshape(-1), terms[chosen].reshape(-1)
@@ -245,8 +265,11 @@ class Tile:
 
     def mask(self, frame: Frame) -> Mask | None:
         """The points and lanes that take part: active, of the lattice, and in the buffer."""
+        return self._mask(frame, self.located(frame))
+
+    def _mask(self, frame: Frame, located: Located) -> Mask | None:
         mask = frame.active
-        for gone in (self.place.located(frame).outside, self.lattice.holes(frame)):
+        for gone in (located.outside, self.lattice.holes(frame)):
             if gone is not None:
                 mask = ~gone if mask is None else mask & ~gone
         return mask
@@ -274,10 +297,17 @@ def whole(region: Region, program: KernelProgram) -> Tile:
 
 def block_frame(frame: Frame) -> Frame:
     """A frame with one lane for each world: for what a block does once if one of its threads is active."""
-    active = None if frame.active is None else np.asarray(frame.active.any(axis=-1, keepdims=True))
+    active, leaders = (None, None) if frame.active is None else _of_block(frame.active.tobytes(), frame.active.shape)
     inner = Frame(frame.variables, frame.worlds, 1, active)
-    inner.leaders = frame.leaders if frame.lanes == 1 else _leaders(frame.active)
+    inner.leaders = frame.leaders if frame.lanes == 1 else leaders
     return inner
+
+
+@lru_cache(maxsize=64)
+def _of_block(active: bytes, shape: tuple[int, ...]) -> tuple[Mask, Array | None]:
+    """The worlds with an active lane, (worlds, 1), and the first one of each: the same objects for equal lanes."""
+    lanes = np.frombuffer(active, np.bool_).reshape(shape)
+    return np.asarray(lanes.any(axis=-1, keepdims=True)), _leaders(lanes)
 
 
 def differs(value: Value, active: Mask | None = None) -> bool:
