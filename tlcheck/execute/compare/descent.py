@@ -138,9 +138,16 @@ class Descent:
             for own in source.sources:
                 outer = {name for name, _ in loops_of(own)}
                 loop = next((one for one in loops_of(step) if one[0] in known - outer and one[1]), None)
-                if loop is not None and own.origin is not None and equal(own.value, step.value):
+                if loop is not None and equal(own.value, step.value) and self._is_of_same(own, step):
                     return step, own, loop
         return None
+
+    def _is_of_same(self, source: TracedStep, lowered: TracedStep) -> bool:
+        """Whether a lowered write is that of the source's statement; one that is not known, of its buffer."""
+        if source.origin is None or lowered.origin is None:
+            return False
+        other = self._counterparts.only(lowered.origin.stmt)
+        return other is source.origin.stmt if other is not None else self._name(lowered) == self._name(source)
 
     def _by_other_statements(
         self,

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.execute.compare.descent import Parting
+from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, variable
+from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.execute.compare.descent import Descent, Parting
 from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Snapshot, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.origins import origin_in_words
@@ -145,3 +148,32 @@ def test_a_write_behind_a_copy_is_one_of_the_buffer_that_it_writes(extent: int, 
 
 def buffer(name: str, extent: int) -> Buffer:
     return Buffer(name, "float32", (Expr("int", "int32", (), extent),), "shared", Expr("var", "handle", (), name))
+
+
+def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
+    """A sum is cleared once, and a tile is filled in each step of the loop; both may have stored zeros."""
+    kernel, k = Kernel(threads=32), variable("k")
+    a, tile = kernel.tensor("A", "float32", (4, 32)), kernel.tile("s", "float32", (32,), "shared")
+    total, zero = kernel.tile("c", "float32", (1,), "local"), Expr("float", "float32", (), 0.0)
+
+    def written() -> tuple[Stmt, ...]:
+        fill = Store(tile, (kernel.tx,), load(a, k, kernel.tx))
+        term = Store(total, (number(0),), add(load(total, 0), load(tile, kernel.tx)))
+        return Store(total, (number(0),), zero), For(k, number(0), number(4), "serial", Seq((fill, term)))
+
+    snapshot = kernel.snapshot(written(), written())
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    cleared = TracedStep("c[0]", "0.0", Origin(own[0]))
+    wanted = TracedStep("c[0]", "5.0", Origin(own[2], (("k", 3),)), sources=(cleared,))
+
+    def parting(again: Store, element: str) -> Parting | None:
+        stored = TracedStep(element, "0.0", Origin(again, (("k", 3),)))
+        got = TracedStep("c[0]", "0.0", Origin(other[2], (("k", 3),)), sources=(stored,))
+        return descent.parting(wanted, got)
+
+    once_more, tile_of_zeros = parting(other[0], "c[0]"), parting(other[1], "s[0]")
+    assert once_more is not None
+    assert once_more.again == ("k", 3)
+    assert tile_of_zeros is None or tile_of_zeros.again is None
