@@ -78,7 +78,9 @@ class AnswerCache:
 
     def find(self, job: Job, *, whole: bool) -> CachedAnswer | None:
         """The answer to a job that was done before. whole: what the job writes is written where it says, too."""
-        keys = [self._shared_key(job), self._key(job)] if isinstance(job, InputsJob) else [self._key(job)]
+        keys = [self._shared_key(job)] if isinstance(job, InputsJob) else []
+        keys += [self._key(job)]
+        keys += [self._key(replace(job, calls=True))] if isinstance(job, CaptureJob) and not job.calls else []
         for kept in (kept for key in keys for kept in self._entry(key).kept):
             if kept.answer.dependencies is not None and self._present.has(kept.answer.dependencies):
                 return kept if not whole or self._has_written(job, kept) else None

@@ -51,10 +51,10 @@ class Settings:
 
     pass_configs: over the kernels' own. timeout: processor seconds for one case. fork: see `Worker`. every_pass: see
     `LowerJob`. cache: whether results are kept. scripts: how files without cases are run; None where they are not.
-    seeds: of the inputs to be made by cases that declare some. toolchain_from: the setting that names the toolchain, if
-    one does. cluster: who lowers and judges, if not this machine. warm: processes that outlive a session. loudness: of
-    the progress; -1 shows none, 1 says at the end how many kernels were lowered. said: see `Run`. keyword: which
-    kernels are wanted; all where None.
+    seeds: of the inputs to be made by cases; empty if nothing is executed. toolchain_from: the setting that names the
+    toolchain, if one does. cluster: who lowers and judges, if not this machine. warm: processes that outlive a session.
+    loudness: of the progress; -1 shows none, 1 says at the end how many kernels were lowered. said: see `Run`. keyword:
+    which kernels are wanted; all where None.
     """
 
     toolchain: str = "pinned"
@@ -328,6 +328,7 @@ class _Lowering:
                 every_pass=every_pass,
                 pass_configs=configs,
                 parts=self._session.anticipate is not None,
+                calls=bool(self._settings.seeds),
                 **self._common(arch),
             )
             if self._settings.keyword is not None and is_test(selection.path):

@@ -81,7 +81,7 @@ class CaptureJob(FileJob):
     interpreter: tlcheck's own, for the values that a script asks for.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing. parts: kernels of a test file are handed over while later tests run
-        (`tlcheck.worker.capture.parts`).
+        (`tlcheck.worker.capture.parts`). calls: what calls pass is told, for who executes the kernels.
     """
 
     _: KW_ONLY
@@ -95,6 +95,7 @@ class CaptureJob(FileJob):
     live: bool = False
     record_limit: int = 0
     parts: bool = False
+    calls: bool = True
 
 
 Job = DiscoverJob | LowerJob | InputsJob | CaptureJob

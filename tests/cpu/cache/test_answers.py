@@ -203,6 +203,20 @@ def test_a_script_is_kept_if_it_would_end_so_again(
     assert found is None or (found.answer.result, found.snapshot) == (result, "")
 
 
+def test_who_needs_no_calls_takes_a_script_that_was_run_with_them(project: Path, site: Path, tmp_path: Path) -> None:
+    jobs = AnswerCache(
+        open_cache(), Toolchain("here", "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)}), fork=True
+    )
+    job = CaptureJob("k.py", output=str(tmp_path / "kernels.zip"))
+    result: Mapping[str, Any] = {"kernels": [], "ended": None, "names": []}
+    without = replace(job, calls=False)
+    jobs.keep(without, Answer(result, None, 0.0, 0.0, "", Dependencies()), {})
+    assert jobs.find(job, whole=True) is None
+    other = replace(job, script_args=("--more",))
+    jobs.keep(other, Answer(result, None, 0.0, 0.0, "", Dependencies()), {})
+    assert jobs.find(replace(other, calls=False), whole=True) is not None
+
+
 INPUTS = InputsJob("k.py", "kernel", output="", arch="sm_90", seeds=(0,), number=1)
 ELSEWHERE = replace(INPUTS, arch="sm_80", number=2)
 

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import installed, published
+from tlcheck.cli.lowered import lowered
 from tlcheck.cli.main import main
+from tlcheck.lower.scripts import Scripts
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
 from tlcheck.toolchain.releases import PINNED
 
 # Two equal places would race. No size is a multiple of a block.
@@ -33,6 +37,21 @@ for n in (200, 77):
     kernel(places, torch.randn(n, device="cuda"), left)
     kernel(places.flip(0).contiguous(), left, torch.empty(n, device="cuda"))
 """
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.parametrize("seeds", [(), (0,)])
+def test_calls_are_kept_only_for_who_executes(
+    seeds: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(PINNED)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calls.py").write_text(SCRIPT)
+    settings = Settings(cache=False, scripts=Scripts(), arch=("sm_90",), seeds=seeds)
+    (kernel,) = lowered([Selection(tmp_path / "calls.py")], settings)
+    assert kernel.snapshot is not None
+    assert (kernel.inputs is not None) == bool(seeds)
 
 
 @pytest.mark.slow

@@ -222,6 +222,16 @@ def test_a_keyword_chooses_among_tests_as_pytest_does(workers: dict[str, StandIn
     assert [each.run.name for each in lowered] == ["gemm", "sparse", "gemm"]
 
 
+def test_calls_of_a_script_are_kept_for_who_executes_its_kernels(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    (tmp_path / "script.py").write_text("import tilelang")
+    workers["pinned"].scripts = {"script.py": {"kernels": [], "names": []}}
+    for seeds in ((), (0, 1)):
+        lower(tmp_path, [Selection(tmp_path / "script.py")], scripts=Scripts(), arch=("sm_90",), seeds=seeds)
+    assert [job.calls for job in workers["pinned"].jobs if isinstance(job, CaptureJob)] == [False, True]
+
+
 def test_the_settings_reach_the_worker(
     workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,17 +45,20 @@ class PassedCall:
 
 
 class PassedCalls:
-    """The calls that are kept. known: the values of a tensor of at most so many bytes, None where nobody knows them."""
+    """The calls that are kept. known: the values of a tensor of at most so many bytes, None where nobody knows them.
 
-    def __init__(self, known: Callable[[Any, int], Any]) -> None:
-        self._known, self._left = known, _BYTES
+    wanted: whether any are to be kept; they are counted anyway.
+    """
+
+    def __init__(self, known: Callable[[Any, int], Any], *, wanted: bool) -> None:
+        self._known, self._wanted, self._left = known, wanted, _BYTES
         self.seen: Counter[str] = Counter()  # calls of each kernel
         self._kept: dict[str, list[PassedCall]] = {}
 
     def note(self, kernel: str, arguments: Sequence[Any]) -> None:
         """A kernel is about to be launched on these arguments."""
         self.seen[kernel] += 1
-        if not kernel or self.seen[kernel] > _LOOKED_AT or not all(map(_is_passed, arguments)):
+        if not self._wanted or not kernel or self.seen[kernel] > _LOOKED_AT or not all(map(_is_passed, arguments)):
             return
         kept = self._kept.setdefault(kernel, [])
         call = self._looked_at(arguments)

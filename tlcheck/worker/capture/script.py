@@ -100,7 +100,7 @@ def _replace(
     random.seed(0)  # sizes are often drawn: each run has the same
     numpy.random.seed(0)
     gpu.install(device.known_target(job.arch))
-    tape = Tape(Executor(job.interpreter, job.output))
+    tape = Tape(Executor(job.interpreter, job.output), calls=job.calls)
     mode = tensors.install(tape, patience)
     interception.install(recording, mode.empty, tape, job.max_configs)
     launched = partial(tape.launch, "")

@@ -85,9 +85,9 @@ class _TapedStorage:
 
 
 class Tape:
-    """The entries that were not done yet, and the values of what was."""
+    """The entries that were not done yet, and the values of what was. calls: whether what calls pass is kept."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, *, calls: bool) -> None:
         self._executor = executor
         self._entries: list[_TapedCall] = []
         self._storages: dict[Key, _TapedStorage] = {}
@@ -97,7 +97,7 @@ class Tape:
         self._lost: dict[int, _TapedStorage] = {}  # of tensors with values that nobody knows
         self.loss = NoValuesError("")  # why the last of them was lost
         self._bytes = 0
-        self.passed = PassedCalls(self.known)
+        self.passed = PassedCalls(self.known, wanted=calls)
         self._addressed = False  # whether a kernel made pointers of numbers, and may have written any tensor
 
     @contextmanager
