@@ -12,6 +12,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -127,21 +128,33 @@ def left_out_tests(ends: Iterable[End]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Script:
-    """A script that is run for one arch. found: in a folder, not named by the user."""
+    """A script that is run for one arch. found: in a folder, not named by the user. name: of the kernel that is
+    wanted, as reports call it; empty for all.
+    """
 
     run: Run
     found: bool
     how: Scripts
+    name: str = ""
 
     def results(self, captured: Captured, *, kept: bool) -> list[Lowered]:
         """Return what there is to report; empty for a script that is passed over. kept: whether results are kept."""
         if captured.kernels:
-            found = [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
+            kernels = list(enumerate(captured.kernels))
+            found = [self._lowered(kernel, place, kept) for place, kernel in kernels if self.name in ("", kernel.name)]
+            if not found:
+                return [Lowered(self.run, None, self._no_such_kernel(captured))]
             if not self._has_failed(captured):
                 return found
             run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
             return [*found, Lowered(run, None, captured.ended)]
         return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
+
+    def _no_such_kernel(self, captured: Captured) -> Failure:
+        names = [kernel.name for kernel in captured.kernels]
+        (close,), others = get_close_matches(self.name, names, 1, 0.0), len(names) - 1
+        more = f" and {_kernels_in_words(others)} more" if others else ""
+        return Failure("usage", "run", f"run as a script it compiles no {self.name}, but {close}{more}")
 
     def uncalled(self, captured: Captured) -> tuple[str, ...]:
         """Return the kernels that a file defines and does not compile, where it compiles none."""
@@ -215,8 +228,9 @@ def _kernels_in_words(number: int) -> str:
 
 
 def is_script(selection: Selection) -> bool:
-    """Whether this is run: a whole file whose code names neither `tlcheck` nor `Case`, so that it declares no case."""
-    if selection.is_snapshot or selection.name:
+    """Whether this is run: a whole file whose code names neither `tlcheck` nor `Case`, so that it declares no case; or
+    a kernel that only running it makes: those have their arguments in their names."""
+    if selection.is_snapshot or (selection.name and "[" not in selection.name):
         return False
     try:
         content = selection.path.read_bytes()

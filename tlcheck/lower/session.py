@@ -333,7 +333,7 @@ class _Lowering:
             )
             if self._settings.keyword is not None and is_test(selection.path):
                 how = replace(how, args=("-k", self._settings.keyword.text, *how.args))
-            self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
+            self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how, selection.name)))
             self._session.scripts_running += 1
 
     def _captured(self, script: Script, job: CaptureJob, done: AnsweredJob) -> Iterator[Lowered]:

@@ -56,6 +56,17 @@ def test_what_a_script_makes_is_captured_also_without_arguments() -> None:
     assert not failed.run.is_captured
 
 
+def test_a_kernel_is_wanted_by_the_name_that_reports_give_it() -> None:
+    made = Captured(tuple(CapturedKernel(f"add[n={n}]", {}) for n in (64, 128)))
+    script = Script(make_run(), found=False, how=Scripts(), name="add[n=128]")
+    (kernel,) = script.results(made, kept=False)
+    assert (kernel.run.name, kernel.failure) == ("add[n=128]", None)
+    (missing,) = replace(script, name="add[n=12]").results(made, kept=False)
+    assert missing.failure is not None
+    what = "run as a script it compiles no add[n=12], but add[n=128] and 1 kernel more"
+    assert (missing.failure.kind, missing.failure.message) == ("usage", what)
+
+
 def test_a_path_is_told_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert near(f"{tmp_path}/kernels/gemm.py") == "kernels/gemm.py"

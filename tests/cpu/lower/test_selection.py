@@ -126,3 +126,5 @@ def test_a_file_is_run_unless_its_code_names_cases(text: str, runs: bool, tmp_pa
     file = tmp_path / "test_k.py"
     file.write_text(text)
     assert is_script(Selection(file)) is runs
+    assert is_script(Selection(file, "add[n=64]")) is runs  # a kernel that running the file makes
+    assert not is_script(Selection(file, "add"))
