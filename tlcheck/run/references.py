@@ -45,7 +45,7 @@ from tlcheck.worker.protocol import Failure
 
 _SECONDS = 20.0  # of the processor, for one source and for its reference
 _PROBLEM = "source-reference"
-_ADVICE = "mend the kernel, or the reference"
+_ADVICE = "mend the kernel or the reference; if another release agrees, TileLang's front end is to blame"
 _STATES = 4  # of its files for which an answer is kept
 _CODE = "algebra case.py execute program run signatures snapshot targets worker".split()
 

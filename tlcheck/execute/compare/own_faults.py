@@ -105,7 +105,7 @@ class OwnFaults:
             yield replace(missed, reasons=frozenset(), warning=REPAIRED)
         if given or not levels.sizes:
             with suppress(Stopped):
-                yield from unwritten_of(levels.source, levels.sizes)
+                yield from unwritten_of(levels.source, levels.sizes, levels.request.poisoned if given else None)
 
     def _unset(self, outputs: Sequence[OutputOutcome]) -> Iterator[Fault | None]:
         """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""

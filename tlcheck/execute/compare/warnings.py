@@ -9,7 +9,7 @@ where it drops what it has read in bounds at an index of the same variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -60,9 +60,14 @@ def exits_of(function: Function, found: Sequence[TensorExit], sizes: Mapping[str
         yield Fault(STRAY, left.buffer, stmt.line, what, left.index, act, warning=_GUARDED)
 
 
-def unwritten_of(function: Function, sizes: Mapping[str, int]) -> Iterator[Fault]:
-    """The warnings of outputs that no block of the grid writes in full."""
+def unwritten_of(function: Function, sizes: Mapping[str, int], begun: Collection[str] | None = None) -> Iterator[Fault]:
+    """The warnings of outputs that no block of the grid writes in full.
+
+    begun: the outputs whose content before the kernel does not matter, as a case says; None for all.
+    """
     for gap in unwritten(function, sizes):
+        if begun is not None and str(gap.buffer.data.value) not in begun:
+            continue
         name, element = gap.buffer.name, indexed(gap.buffer.name, gap.index)
         others = f"nor at least {gap.count - 1:,} others of the {gap.every:,} elements of {name}"
         what = f"no block of the grid writes {element}, {others}"

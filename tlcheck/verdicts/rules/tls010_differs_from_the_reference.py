@@ -7,8 +7,8 @@ reference, as [`tlcheck run`](../run.md#what-is-compared) does.
 
 ## Why is this bad?
 
-TileLang compiled what is written, and what is written is not what was meant. Every release computes the same wrong
-values.
+TileLang compiled what is written, and that is not what was meant. Unless its front end errs, every release computes
+these.
 
 The witness names the first wrong element, with both values.
 
