@@ -80,15 +80,16 @@ class Case:
     variants: other inputs by name, such as ties, large values or another size.
     exact: inputs on which every sum is exact, so that outputs must equal the reference's; None: `inputs` with
         floating-point values rounded to integers.
-    outcome: ``outcome(args, *tensors after the run)`` returns the part of the outputs that is determined, and compared
-        with `reference`; None: the outputs as they are.
+    outcome: ``outcome(args, *tensors after the run)`` returns the part of the outputs that does not depend on the order
+        of threads, to compare with `reference`; None: all outputs.
     updates: outputs whose content before the run matters: added to, or written in part. None: those that the kernel
         adds to with atomics, or reads. Outputs that it does not read are poisoned before each run.
     recorded: a file beside the kernel file, kept by `tlcheck capture --live`: a call with its inputs and outputs. The
         call is repeated and compared with these outputs; `inputs` and `reference` may be left out.
-    terms: how many terms are summed for one element of an output; a number, or a function of `args`.
+    terms: how many terms the kernel sums for one element of an output; a number, or a function of `args`.
     rounded: the narrowest dtype of operands or intermediate results, if it is narrower than the accumulator.
-    float_atomics: whether the order of floating-point additions may differ from run to run; None: as the atomics say.
+    float_atomics: whether the order of floating-point additions may differ from run to run; None: derived from the
+        kernel's atomics.
     baselines: the same in torch, by name: ``baseline(args, *inputs)`` returns the function that is timed.
     traffic: bytes that the kernel has to move; None: each tensor once. A number, or a function of `args`.
     flops: operations that it has to do; None: no floor from them. A number, or a function of `args`.

@@ -1,4 +1,4 @@
-"""TLS006: a wait that nobody answers
+"""TLS006: a wait that never ends, or ends too early
 
 ## What it does
 
