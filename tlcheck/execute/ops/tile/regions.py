@@ -195,13 +195,13 @@ class Tile:
     def located(self, frame: Frame) -> Located:
         """Where its elements are. In memory of a block that is the same object for the same starts."""
         place, memory = self.place, self.place.memory
-        if place.unseen or frame.lanes > 1 or not isinstance(memory, Cells) or not self.lattice.steady:
+        if frame.lanes > 1 or not isinstance(memory, Cells) or not self.lattice.steady:
             return place.located(frame)
         if self._kept_in is not memory or len(self._kept) >= _MOST_KEPT:
             self._kept, self._kept_in = {}, memory
         starts = [first.run(frame) for first in self._firsts]
         key = (self.lattice.shape(frame), *[s.tobytes() if isinstance(s, np.ndarray) else s for s in starts])
-        if key not in self._kept:
+        if place.unseen or key not in self._kept:
             self._kept[key] = place.located(frame)
         return self._kept[key]
 

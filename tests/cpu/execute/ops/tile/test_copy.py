@@ -23,12 +23,12 @@ from tests.cpu.execute.ops.tile.building import (
 )
 from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.places import Located, Place
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.authors import Author
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Bind, Block, Expr, If, Seq, Store
+from tlcheck.snapshot.ir import Bind, Block, Expr, For, If, Seq, Store
 
 MINUS_ONE = Expr("float", "float32", (), -1.0)
 SCOPES = ["shared", "shared.dyn", "local.fragment"]
@@ -347,3 +347,25 @@ class _LanesOfTiles(Observer):
         self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
     ) -> None:
         self.lanes.append(lanes)
+
+
+def test_a_tile_in_shared_memory_is_located_once_for_each_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the start is read from a tensor, so that no variable tells it."""
+    kernel, a, rounds = Kernel(blocks=2), random("float32", 12, 8), 6
+    located: list[Frame] = []
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [12, 8])
+    slots, step = kernel.tensor("slots", "int32", np.arange(rounds) % 2), variable("i")
+    ring, row = kernel.tile("s", "float32", (2, 2, 8)), multiply(step, 2)
+    slot = region(ring, (load(slots, step), 0, 0), (1, 2, 8))
+    whole = Place.located
+
+    def noted(self: Place, frame: Frame) -> Located:
+        if self.name == "s":
+            located.append(frame)
+        return whole(self, frame)
+
+    monkeypatch.setattr(Place, "located", noted)
+    body = call("copy", region(source, (row, 0), (2, 8)), slot), call("copy", slot, region(target, (row, 0), (2, 8)))
+    found = kernel.run(For(step, number(0), number(rounds), "serial", Seq(body)))["B"]
+    assert np.array_equal(found, a)
+    assert len(located) == 2 * 2
