@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -90,15 +91,9 @@ class HistorySearch:
         policy = Policy(excusing=False, execute=request)
         with checking(self.settings, policy, own, self.watcher) as checks:
             self.stoppable(checks.stop)
-            limit = None if end is None else Timer(max(0.0, end - time.monotonic()), checks.stop)
-            if limit is not None:
-                limit.start()
-            try:
+            with _until(end, checks.stop):
                 every = [done for _, done in checks.results(wanted) if not done.is_interrupted]
-                return [done for done in every if _is_same(done.run, run)]
-            finally:
-                if limit is not None:
-                    limit.cancel()
+            return [done for done in every if _is_same(done.run, run)]
 
     def _passes(self, result: Result, end: float | None) -> Mapping[_Name, Guilty]:
         """The pass that makes each claim wrong, as far as one is found."""
@@ -107,8 +102,9 @@ class HistorySearch:
         settings = replace(with_inputs(self.settings, self.policy.execute), every_pass=True)
         session = Session(settings, Path(mkdtemp(dir=self.folder)), self.watcher)
         self.stoppable(session.stop)
-        every = session.lower([_selection(run, run.toolchain)])
-        done = next((done for done in every if _is_same(done.run, run)), None)
+        with _until(end, session.stop):
+            every = session.lower([_selection(run, run.toolchain)])
+            done = next((done for done in every if _is_same(done.run, run)), None)
         if done is None or done.snapshot is None or (end is not None and time.monotonic() > end):
             return {}
         snapshot, request = read_snapshot(done.snapshot), self.policy.execute
@@ -138,6 +134,19 @@ def _is_wrong(result: Result) -> bool:
     """Whether a release is to blame for something that nobody expects, in a kernel that can be lowered again."""
     wrong = any(claim.blames_compiler and claim.excuse is None for claim in result.claims)
     return wrong and result.failure is None and not result.saved
+
+
+@contextmanager
+def _until(end: float | None, stop: Callable[[], None]) -> Iterator[None]:
+    """Stop what runs at a time (monotonic); never for None."""
+    limit = None if end is None else Timer(max(0.0, end - time.monotonic()), stop)
+    if limit is not None:
+        limit.start()
+    try:
+        yield
+    finally:
+        if limit is not None:
+            limit.cancel()
 
 
 def _is_same(run: Run, other: Run) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -16,6 +18,7 @@ from tlcheck.cli.progress import bar
 from tlcheck.gate import history
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.history import HistorySearch, with_histories
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.toolchain import neighbours
@@ -119,6 +122,25 @@ def test_a_kernel_of_a_script_is_sought_among_all_that_the_script_makes(
         (found,) = search._checked(run, ["0.1.8"], None)
     assert (found.run.name, found.run.toolchain) == ("add[n=64]", "0.1.8")
     assert [(each.path, each.name, each.toolchain) for each in asked] == [(Path("s.py"), "", "0.1.8")]
+
+
+def test_the_passes_of_a_script_that_goes_on_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Session:
+        def __init__(self, *_: object) -> None:
+            self.stopped = Event()
+            self.stop = self.stopped.set
+
+        def lower(self, _: Sequence[Selection]) -> Iterator[Lowered]:
+            assert self.stopped.wait(60)
+            yield Lowered(run, None)
+
+    run = make_run("0.1.9")
+    monkeypatch.setattr(history, "Session", Session)
+    with bar() as watcher:
+        search = HistorySearch(Settings(), Policy(), tmp_path, watcher)
+        assert search._passes(make_result("refuted", run=run), time.monotonic() + 0.1) == {}
 
 
 def test_the_passes_of_what_is_known_to_be_wrong_are_judged_alone() -> None:
