@@ -87,6 +87,12 @@ class Place:
         return self._arrange is not None
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether nothing but the indices can vary in a run: neither where the buffer begins nor its sizes."""
+        codes = [self._start, *(c for _, size, stride in self._indices for c in (size, stride))]
+        return all(c.steady and not c.needs for c in codes)
+
+    @property
     def shared(self) -> bool:
         """Whether the threads of a block share the allocation."""
         return isinstance(self.memory, Cells) and self.memory.shared

@@ -175,6 +175,7 @@ class Tile:
         self.place = program.addresses.place(region.buffer, indices)
         if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
             self.place.run = lattice.last
+        self._keeps = lattice.steady and self.place.is_fixed
         self._kept: dict[tuple[object, ...], Located] = {}  # by where it starts
         self._kept_in: Cells | None = None
 
@@ -195,7 +196,7 @@ class Tile:
     def located(self, frame: Frame) -> Located:
         """Where its elements are. In memory of a block that is the same object for the same starts."""
         place, memory = self.place, self.place.memory
-        if frame.lanes > 1 or not isinstance(memory, Cells) or not self.lattice.steady:
+        if frame.lanes > 1 or not self._keeps or not isinstance(memory, Cells):
             return place.located(frame)
         if self._kept_in is not memory or len(self._kept) >= _MOST_KEPT:
             self._kept, self._kept_in = {}, memory

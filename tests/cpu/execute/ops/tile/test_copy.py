@@ -20,6 +20,7 @@ from tests.cpu.execute.ops.tile.building import (
     random,
     region,
     variable,
+    whole_pointer,
 )
 from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Position
@@ -369,3 +370,24 @@ def test_a_tile_in_shared_memory_is_located_once_for_each_start(monkeypatch: pyt
     found = kernel.run(For(step, number(0), number(rounds), "serial", Seq(body)))["B"]
     assert np.array_equal(found, a)
     assert len(located) == 2 * 2
+
+
+def test_a_tile_that_a_pointer_names_is_where_its_offset_says() -> None:
+    kernel, a, step = Kernel(), random("float32", 12, 8), variable("i")
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [12, 8])
+    ring, row = kernel.tile("s", "float32", (2, 2, 8)), multiply(step, 2)
+    slot = whole_pointer(ring, multiply(step, 16))
+    into = kernel.tile("f", "float32", (2, 8), "local.fragment")
+    fill = call("copy", region(source, (row, 0), (2, 8)), slot)
+    whole = region(ring, (step, 0, 0), (1, 2, 8))
+    found = kernel.run(
+        For(step, number(0), number(2), "serial", fill),
+        For(
+            step,
+            number(0),
+            number(2),
+            "serial",
+            Seq((call("copy", whole, region(into)), call("copy", region(into), region(target, (row, 0), (2, 8))))),
+        ),
+    )["B"]
+    assert np.array_equal(found[:4], a[:4])
