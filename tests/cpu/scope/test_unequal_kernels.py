@@ -11,6 +11,7 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.budget import Budget
 from tlcheck.scope.blocks import limit_of, missing, representatives
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.verdicts.execution_claims import claims_of
@@ -200,7 +201,14 @@ def test_a_tensor_that_only_the_lowered_kernel_writes_is_told() -> None:
     assert _verdict(source, _kernel(copy, Store(a, (PLACE,), _float(0.0)), buffers=(a, c), blocks=2)) != "proved"
 
 
-@pytest.mark.parametrize(("request_", "blocks"), [(Request(), [0, 1, 2, 3, 7]), (Request(blocks=3), [0, 3, 7])])
+@pytest.mark.parametrize(
+    ("request_", "blocks"),
+    [
+        (Request(), [0, 1, 2, 3, 7]),
+        (Request(blocks=3), [0, 3, 7]),
+        (Request(budget=replace(Budget(), work=8 * THREADS)), [0, 3, 7]),
+    ],
+)
 def test_more_blocks_run_if_then_one_of_each_class_does(request_: Request, blocks: list[int]) -> None:
     """Four classes by bx % 4, of which those that run anyhow have two."""
     a, c = _tensor("A", 11), _tensor("C", 12)

@@ -27,7 +27,7 @@ from tlcheck.snapshot.ir import Function
 _MOST_BLOCKS = 1 << 16
 _MOST_MEETING = 64  # blocks that all run where atomics may order or count them, or two be sent to one element
 _PLAINLY = 4  # times as long as quickly: how kernels of clusters run again if their order is not clear
-_MORE = 4  # blocks that run besides those that are asked for
+_MORE = 6  # blocks that run besides those that are asked for
 _TILES = 3  # of a persistent cluster, whose loop over tiles counts once in its statements
 
 
@@ -63,10 +63,10 @@ class WorldChoice:
 
     def _fitting(self, wanted: int) -> int:
         """Return how many worlds fit into the budget, `wanted` at most."""
-        budget, sides = self.request.budget, ((self.source, True), (self.lowered, self.tiled))
-        if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
+        most = self.request.budget.statements
+        if any(statements_needed(function, self.sizes) > most for function in (self.source, self.lowered)):
             raise OutOfStatements
-        fit = min(worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides)
+        fit = min(self._that_fit(wanted))
         if fit < max(len(self._chosen) if self.meet else 1, prod(self.cluster)):
             raise OutOfBytes
         return fit
@@ -151,10 +151,22 @@ class WorldChoice:
         return [block for block in asked if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
 
     def _with_missing(self, found: list[blocks.Block]) -> list[blocks.Block]:
-        """Some blocks, with a few more if then one of each class runs."""
+        """Some blocks, with a few more if then one of each class runs, and the budget allows all with each seed."""
         find = self.request.missing if self.request.is_usual else None
         more = () if find is None else find(self.source, self.lowered, self.sizes, found, _MORE)
-        return sorted([*found, *more], key=lambda block: block[::-1])
+        every = sorted([*found, *more], key=lambda block: block[::-1])
+        return every if more and self._are_affordable(every) else found
+
+    def _are_affordable(self, some: Sequence[blocks.Block]) -> bool:
+        """Whether these blocks may run with all seeds."""
+        worlds, budget = [World(seed, block) for seed in self.request.seeds for block in some], self.request.budget
+        fit = min(self._that_fit(len(worlds)))
+        return fit >= len(worlds) and (budget.work is None or self.work(worlds) <= budget.work)
+
+    def _that_fit(self, wanted: int) -> list[int]:
+        """Return how many worlds fit into the memory at each level, `wanted` at most."""
+        sides, budget = ((self.source, True), (self.lowered, self.tiled)), self.request.budget
+        return [worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides]
 
     def _may_overlap(self) -> bool:
         """Whether two blocks may write one element, on inputs of the author's: on drawn ones it is nobody's fault."""
