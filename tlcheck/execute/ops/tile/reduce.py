@@ -6,6 +6,9 @@ before; without `clear` also combined with what the destination was (abssum and 
 source's elements only). Of a number and a NaN, max and min take the number, with `nan_propagate` NaN. How many elements
 share a barrier (`batch`) changes nothing.
 
+For a shared destination TileLang makes a fragment `NAME_frag`, and a copy of it afterwards. Before 0.1.8 nothing fills
+that fragment without `clear`: the source means what the shared buffer holds.
+
 Floats are summed in float64 and rounded once; integers wrap.
 """
 
@@ -25,9 +28,13 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.tile.extremes import reduced
-from tlcheck.execute.ops.tile.regions import Tile, region_of, whole
+from tlcheck.execute.ops.tile.regions import Region, Tile, region_of, whole
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Expr
+from tlcheck.program.roles import WRITE, accesses
+from tlcheck.snapshot.ir import Alloc, Expr, Stmt, Store
+from tlcheck.snapshot.walk import expressions, statements
+
+_MADE = "_frag"  # what TileLang adds to the name of a shared buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,9 @@ def reduce(e: Expr, program: KernelProgram) -> Run:
     kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)
     if kind is None or not isinstance(axis, int):
         raise NotModelled(f"reduce {e.args[2].value}")
-    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    into = region_of(e.args[1], program)
+    source, target = whole(region_of(e.args[0], program), program), whole(into, program)
+    before = target if clear or (shared := _stands_for(into, program)) is None else whole(shared, program)
     exact, field = program.options.exact, program.options.field if target.kind.is_float else None
     propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
     combine = (
@@ -72,13 +81,38 @@ def reduce(e: Expr, program: KernelProgram) -> Run:
         found = combine(terms if of_each is None else of_each(terms), axis)
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
-            found = combine(np.stack(np.broadcast_arrays(target.read(inner), found)), 0)
+            found = combine(np.stack(np.broadcast_arrays(before.read(inner), found)), 0)
         program.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
         settle = program.state.summed(target.kind, terms.shape[axis])
         target.write(inner, found if settle is None else settle(found))
         return 0
 
     return run
+
+
+def _stands_for(target: Region, program: KernelProgram) -> Region | None:
+    """The shared buffer whose fragment TileLang made, and nothing but this statement writes; None for other targets.
+
+    A statement of TileLang's own has no line of the kernel's file.
+    """
+    at, name = program.state.at, target.buffer.name
+    if not program.options.source or at is None or at.line or not name.endswith(_MADE):
+        return None
+    uid, found = target.buffer.data.uid, None
+    for stmt in statements(program.function.body):
+        if isinstance(stmt, Alloc):
+            is_shared = stmt.buffer.name == name.removesuffix(_MADE) and stmt.buffer.scope.startswith("shared")
+            found = stmt.buffer if is_shared else found
+        elif stmt is not at and _writes(stmt, uid):
+            return None
+    return None if found is None else Region(found, target.starts, target.sizes)
+
+
+def _writes(stmt: Stmt, uid: int) -> bool:
+    """Whether a statement writes a buffer."""
+    if isinstance(stmt, Store):
+        return stmt.buffer.data.uid == uid
+    return any(mode & WRITE and data.uid == uid for e in expressions(stmt) for data, mode in accesses(e))
 
 
 def _lines(frame: Frame, source: Tile, target: Tile, axis: int, keeps: bool) -> Operands:

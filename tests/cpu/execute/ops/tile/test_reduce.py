@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.cpu.execute.ops.tile.building import (
     Kernel,
     call,
     flag,
+    load,
     number,
     poisoned,
     random,
@@ -21,7 +23,7 @@ from tests.cpu.execute.ops.tile.building import (
 )
 from tlcheck.execute.memory.values import poison
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Evaluate, Expr
 
 SHAPE = (3, 4, 5)
 OF: dict[str, Callable[[Array, int], Array]] = {
@@ -143,3 +145,30 @@ def test_registers_of_each_thread() -> None:
 def test_unknown_kinds_are_not_modelled() -> None:
     with pytest.raises(NotModelled, match="reduce prod"):
         run(np.zeros((2, 2)), np.zeros(2), ("float32", "float32"), "prod", 1, True)
+
+
+@pytest.mark.parametrize(("line", "filled"), [(0, False), (0, True), (9, False)])
+def test_a_fragment_of_tilelangs_own_begins_as_the_shared_destination(line: int, filled: bool) -> None:
+    """Before 0.1.8 nothing fills it. line: one of the author's own is what it is. filled: so is one that is filled."""
+    a, before = random("float32", 4, 8), random("float32", 4, seed=1)
+    kernel = Kernel()
+    source, given, out = (
+        kernel.tensor("A", "float32", a),
+        kernel.tensor("G", "float32", before),
+        kernel.tensor("B", "float32", [4]),
+    )
+    tile, shared = kernel.tile("f", "float32", (4, 8), "local.fragment"), kernel.tile("s", "float32", (4,), "shared")
+    made = kernel.tile("s_frag", "float32", (4,), "local.fragment")
+    reduce = replace(Evaluate(reduction(region(tile), region(made), "sum", 1, clear=False)), line=line)
+    found = kernel.run(
+        call("copy", region(source), region(tile)),
+        call("copy", region(given), region(shared)),
+        *([call("fill", region(made), number(0))] if filled else []),
+        reduce,
+        call("copy", replace(region(made), args=(load(made, 0), number(1), number(4))), region(shared)),
+        call("copy", region(shared), region(out)),
+    )["B"]
+    if line:
+        assert poisoned(found).all()
+    else:
+        assert np.allclose(found, a.sum(1) + (0 if filled else before))
