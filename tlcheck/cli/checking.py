@@ -115,10 +115,13 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
         if policy.execute is not None and settings.cluster is None and not interruption.number:
             results = _referred(found, settings, policy, folder, watcher, checks)
         if _asks_why(options, results) and not interruption.number:
-            from tlcheck.gate.history import HistorySearch, with_histories  # which imports all that executes
+            from tlcheck.gate.front_end import FrontEndSearch  # which imports all that executes
+            from tlcheck.gate.history import HistorySearch, with_histories
 
             limit = None if options.why else WHY_SECONDS
-            results = with_histories(results, HistorySearch(settings, policy, folder, watcher, interruption.add, limit))
+            search = HistorySearch(settings, policy, folder, watcher, interruption.add, limit)
+            front_end = FrontEndSearch(search, checks.session.cache)
+            results = [front_end.told(result) for result in with_histories(results, search)]
         notes = [] if not left_out else [f"inputs of {plural(left_out, 'snapshot')} not kept: they are too large"]
         entries = []
         if options.with_page:
@@ -146,7 +149,8 @@ def _referred(
 
 def _asks_why(options: CheckOptions, results: Sequence[Result]) -> bool:
     """Whether to look for since when and by which pass: where the user asks, and else where one kernel is checked."""
-    if options.why is not None or not any(claim.blames_compiler for result in results for claim in result.claims):
+    claims = [claim for result in results for claim in result.claims]
+    if options.why is not None or not any(claim.blames_compiler or claim.is_of_reference for claim in claims):
         return bool(options.why)
     return options.lowering.cluster is None and len({result.run.case for result in results}) == 1
 

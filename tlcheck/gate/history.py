@@ -33,7 +33,7 @@ from tlcheck.verdicts.judging import with_given
 from tlcheck.verdicts.results import Result, read_snapshot
 
 _TRIED = 3  # releases on either side
-_OWN_PARTS = 2.0  # that the neighbours and the passes take, in times of the kernel's own check
+OWN_PARTS = 2.0  # that the neighbours and the passes take, in times of the kernel's own check
 _Name = tuple[str, str]  # of a claim: its kind and its buffer
 
 
@@ -91,7 +91,7 @@ class HistorySearch:
         policy = Policy(excusing=False, execute=request)
         with checking(self.settings, policy, own, self.watcher) as checks:
             self.stoppable(checks.stop)
-            with _until(end, checks.stop):
+            with until(end, checks.stop):
                 every = [done for _, done in checks.results(wanted) if not done.is_interrupted]
             return [done for done in every if _is_same(done.run, run)]
 
@@ -102,7 +102,7 @@ class HistorySearch:
         settings = replace(with_inputs(self.settings, self.policy.execute), every_pass=True)
         session = Session(settings, Path(mkdtemp(dir=self.folder)), self.watcher)
         self.stoppable(session.stop)
-        with _until(end, session.stop):
+        with until(end, session.stop):
             every = session.lower([_selection(run, run.toolchain)])
             done = next((done for done in every if _is_same(done.run, run)), None)
         if done is None or done.snapshot is None or (end is not None and time.monotonic() > end):
@@ -124,7 +124,7 @@ class HistorySearch:
 
 def with_histories(results: Sequence[Result], search: HistorySearch) -> list[Result]:
     """The results, each finding that blames the compiler with its history; as they are where that takes too long."""
-    expected = _OWN_PARTS * sum(result.seconds for result in results if _is_wrong(result))
+    expected = OWN_PARTS * sum(result.seconds for result in results if _is_wrong(result))
     if search.seconds is not None and expected > search.seconds:
         return list(results)
     return [search.told(result) for result in results]
@@ -137,7 +137,7 @@ def _is_wrong(result: Result) -> bool:
 
 
 @contextmanager
-def _until(end: float | None, stop: Callable[[], None]) -> Iterator[None]:
+def until(end: float | None, stop: Callable[[], None]) -> Iterator[None]:
     """Stop what runs at a time (monotonic); never for None."""
     limit = None if end is None else Timer(max(0.0, end - time.monotonic()), stop)
     if limit is not None:

@@ -317,6 +317,11 @@ class Claim:
         return self.kind == "source" or (self.finding is not None and self.finding.blame == "author")
 
     @property
+    def is_of_reference(self) -> bool:
+        """Whether the source differs from the case's reference."""
+        return self.finding is not None and self.finding.rule == "TLS010"
+
+    @property
     def counts_as(self) -> str:
         """The verdict, but `expected`, `accepted` or `warning` for what is refuted with an excuse."""
         return self.excuse.kind if self.excuse is not None else self.verdict

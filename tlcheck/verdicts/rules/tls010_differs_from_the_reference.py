@@ -7,8 +7,8 @@ reference, as [`tlcheck run`](../run.md#what-is-compared) does.
 
 ## Why is this bad?
 
-TileLang compiled what is written, and that is not what was meant. Unless its front end errs, every release computes
-these.
+TileLang compiled what is written, and that is not what was meant. If a neighbouring release agrees with the reference,
+its front end is to blame, and `check` says so.
 
 The witness names the first wrong element, with both values.
 
@@ -31,8 +31,7 @@ Mend the kernel, or the reference. `tlcheck trace CASE` follows the element back
 ## Limits
 
 Only the blocks that ran are compared. If other blocks may add to an output, a note says so: `--blocks all` compares
-all of them, and so does `tlcheck run --device cpu`. If the reference needs more than 20 processor seconds, it is not
-compared.
+all. If the reference needs more than 20 processor seconds, it is not compared.
 """
 
 PROBLEM = "source-reference"
