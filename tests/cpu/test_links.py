@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (".", "docs", *(f"docs/{name}" for name in ("internals", "rules", "findings", "reference", "schemas")))
-RESULTS = ("results", "results/h200", "results/cost", "results/amd")
+RESULTS = ("results", *(f"results/{name}" for name in ("h200", "h100", "cost", "amd", "attack", "blackwell")))
 DOCUMENTS = [file for folder in (*FOLDERS, *RESULTS) for file in sorted((ROOT / folder).glob("*.md"))]
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]*))?\)")
