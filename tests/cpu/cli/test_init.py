@@ -176,7 +176,8 @@ def test_a_file_of_whose_kernels_no_case_can_be_made_is_checked_as_it_is(
     snapshot.touch()
     origin = CapturedOrigin("mylib.kernels", "scatter", {"n": "64"})
     runs = [
-        Run(f"tests/test_{name}.py", "k[n=64]", "sm_90", PINNED, {}, position=(n, 0)) for n, name in enumerate("ab")
+        Run(f"tests/test_{name}.py", "k[n=64]", "sm_90", PINNED, {}, position=(n, 0), is_captured=True)
+        for n, name in enumerate("ab")
     ]
     found = [Lowered(runs[0], snapshot, origin=origin), Lowered(runs[1], snapshot)]
     monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(found))
