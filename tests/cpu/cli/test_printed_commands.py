@@ -34,11 +34,11 @@ def run(capsys: pytest.CaptureFixture[str], words: list[str]) -> tuple[int, str]
 
 
 def pasted(capsys: pytest.CaptureFixture[str], words: list[str], known: dict[str, int]) -> None:
-    """Run a command, and all that it and those print: each once."""
+    """Run a command, and all that it and those print: each once. A rule's page shows commands of its own example."""
     known[shlex.join(["tlcheck", *words])] = 0
     code, text = run(capsys, words)
     assert code in (0, 1, 3), text
-    for command in printed(text):
+    for command in printed(text) if words[0] != "explain" else ():
         argv = shlex.split(command)[1:]
         if shlex.join(["tlcheck", *argv]) not in known:
             pasted(capsys, argv, known)
