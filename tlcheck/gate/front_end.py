@@ -8,19 +8,17 @@ lost its meaning in the other on the way from Python to TIR.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
 from tlcheck.cache.store import Cache
-from tlcheck.gate.history import OWN_PARTS, HistorySearch, until
+from tlcheck.gate.history import OWN_PARTS, HistorySearch
 from tlcheck.lower.runs import Run
-from tlcheck.lower.selection import Selection
 from tlcheck.run.references import ReferenceCheck
 from tlcheck.toolchain.neighbours import installed_around
-from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.claim import Claim, FindingHistory
+from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
 
 
@@ -47,24 +45,15 @@ class FrontEndSearch:
 
     def _neighbours(self, run: Run) -> list[Result]:
         """The kernel with the release before its own and the one after it, compared with the reference."""
-        search, settings = self.search, self.search.settings
-        sides = installed_around(run.toolchain, run.release, settings.requirements)
+        search = self.search
+        sides = installed_around(run.toolchain, run.release, search.settings.requirements)
         releases = [side[0] for side in sides if side]
         execute = search.policy.execute
         if not releases or execute is None:
             return []
-        search.watcher.stage(f"comparing {run.case} with its reference in {' and '.join(releases)}")
-        own, policy = Path(mkdtemp(dir=search.folder)), replace(search.policy, excusing=False)
-        with checking(settings, policy, own, search.watcher) as checks:
-            search.stoppable(checks.stop)
-            with until(None if search.seconds is None else time.monotonic() + search.seconds, checks.stop):
-                found = [pair for pair in checks.results(_selections(run, releases)) if not pair[1].is_interrupted]
-            return ReferenceCheck(settings, policy, execute, self.cache, own, search.watcher).compared(found)
-
-
-def _selections(run: Run, releases: Sequence[str]) -> list[Selection]:
-    only = frozenset([(run.name, run.target)])
-    return [Selection(Path(run.file), run.name, toolchain=release, only=only) for release in releases]
+        found = search.checked(run, releases, None if search.seconds is None else time.monotonic() + search.seconds)
+        policy, own = Policy(excusing=False, execute=execute), Path(mkdtemp(dir=search.folder))
+        return ReferenceCheck(search.settings, policy, execute, self.cache, own, search.watcher).compared(found)
 
 
 def _of_compiler(claim: Claim, history: FindingHistory) -> Claim:

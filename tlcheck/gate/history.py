@@ -20,7 +20,7 @@ from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.gate.bisect import RIGHT, WRONG, case_key, state_of
 from tlcheck.gate.bisect_passes import Guilty, judge_passes
 from tlcheck.gate.verdict_outcomes import all_claims
-from tlcheck.lower.runs import Run
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.program.release import Release
@@ -74,7 +74,7 @@ class HistorySearch:
         found: list[Result] = []
         for distance in range(self.distance if end is None else 1):
             names = [side[distance] for side in sides if distance < len(side)]
-            tried = self._checked(result.run, names, end) if names else []
+            tried = [done for _, done in self.checked(result.run, names, end)] if names else []
             found += tried
             right = {r.run.toolchain for r in tried if state_of(r) == RIGHT}
             if self.stopped() or (right and self.until_right):
@@ -82,7 +82,8 @@ class HistorySearch:
             sides = [side[: distance + 1] if right & set(side) else side for side in sides]
         return sorted(found, key=lambda r: Release.of(r.run.toolchain))
 
-    def _checked(self, run: Run, releases: Sequence[str], end: float | None) -> list[Result]:
+    def checked(self, run: Run, releases: Sequence[str], end: float | None) -> list[tuple[Lowered, Result]]:
+        """The kernel with each of these releases, as far as there is time until `end` (monotonic)."""
         self.watcher.stage(f"checking {run.case} {run.target} with {' and '.join(releases)}")
         wanted = [_selection(run, release) for release in releases]
         own = Path(mkdtemp(dir=self.folder))
@@ -91,9 +92,9 @@ class HistorySearch:
         policy = Policy(excusing=False, execute=request)
         with checking(self.settings, policy, own, self.watcher) as checks:
             self.stoppable(checks.stop)
-            with until(end, checks.stop):
-                every = [done for _, done in checks.results(wanted) if not done.is_interrupted]
-            return [done for done in every if _is_same(done.run, run)]
+            with _until(end, checks.stop):
+                every = [pair for pair in checks.results(wanted) if not pair[1].is_interrupted]
+            return [pair for pair in every if _is_same(pair[1].run, run)]
 
     def _passes(self, result: Result, end: float | None) -> Mapping[_Name, Guilty]:
         """The pass that makes each claim wrong, as far as one is found."""
@@ -102,7 +103,7 @@ class HistorySearch:
         settings = replace(with_inputs(self.settings, self.policy.execute), every_pass=True)
         session = Session(settings, Path(mkdtemp(dir=self.folder)), self.watcher)
         self.stoppable(session.stop)
-        with until(end, session.stop):
+        with _until(end, session.stop):
             every = session.lower([_selection(run, run.toolchain)])
             done = next((done for done in every if _is_same(done.run, run)), None)
         if done is None or done.snapshot is None or (end is not None and time.monotonic() > end):
@@ -137,7 +138,7 @@ def _is_wrong(result: Result) -> bool:
 
 
 @contextmanager
-def until(end: float | None, stop: Callable[[], None]) -> Iterator[None]:
+def _until(end: float | None, stop: Callable[[], None]) -> Iterator[None]:
     """Stop what runs at a time (monotonic); never for None."""
     limit = None if end is None else Timer(max(0.0, end - time.monotonic()), stop)
     if limit is not None:

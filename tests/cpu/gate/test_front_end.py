@@ -13,7 +13,7 @@ from tests.cpu.checking import make_atomic, make_finding, make_result, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.cli.progress import bar
 from tlcheck.execute.request import Request
-from tlcheck.gate import front_end
+from tlcheck.gate import front_end, history
 from tlcheck.gate.front_end import FrontEndSearch
 from tlcheck.gate.history import HistorySearch
 from tlcheck.lower.selection import Selection
@@ -47,9 +47,11 @@ def told(
             yield from ((None, each) for each in beside)
 
     class ReferenceCheck:
-        def __init__(self, *_: object) -> None: ...
+        def __init__(self, *given: object) -> None:
+            _, _, _, _, self.folder, _ = given
 
         def compared(self, found: Sequence[tuple[None, Result]]) -> list[Result]:
+            assert self.folder != tmp_path  # where the kernel itself was compared
             return [each for _, each in found]
 
     @contextmanager
@@ -58,7 +60,7 @@ def told(
 
     monkeypatch.setattr(neighbours, "RELEASES", dict.fromkeys(("0.1.8", "0.1.9", "0.1.10")))
     monkeypatch.setattr("tlcheck.toolchain.environment.find", lambda recipe: recipe)
-    monkeypatch.setattr(front_end, "checking", checking)
+    monkeypatch.setattr(history, "checking", checking)
     monkeypatch.setattr(front_end, "ReferenceCheck", ReferenceCheck)
     with bar() as watcher:
         search = HistorySearch(Settings(), Policy(execute=Request()), tmp_path, watcher, seconds=seconds)

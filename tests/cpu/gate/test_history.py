@@ -36,9 +36,12 @@ class Told(HistorySearch):
     verdicts: dict[str, str]
     asked: list[str]
 
-    def _checked(self, run: object, releases: Sequence[str], end: float | None) -> list[Result]:
+    def checked(self, run: object, releases: Sequence[str], end: float | None) -> list[tuple[Lowered, Result]]:
         self.asked.extend(releases)
-        return [make_result(self.verdicts[r], run=make_run(r)) for r in releases]
+        runs = [make_run(release) for release in releases]
+        return [
+            (Lowered(run, None), make_result(self.verdicts[r], run=run)) for r, run in zip(releases, runs, strict=True)
+        ]
 
 
 def found(
@@ -119,7 +122,7 @@ def test_a_kernel_of_a_script_is_sought_among_all_that_the_script_makes(
     monkeypatch.setattr(history, "checking", checking)
     with bar() as watcher:
         search = HistorySearch(Settings(), Policy(), tmp_path, watcher)
-        (found,) = search._checked(run, ["0.1.8"], None)
+        ((_, found),) = search.checked(run, ["0.1.8"], None)
     assert (found.run.name, found.run.toolchain) == ("add[n=64]", "0.1.8")
     assert [(each.path, each.name, each.toolchain) for each in asked] == [(Path("s.py"), "", "0.1.8")]
 
