@@ -325,13 +325,8 @@ class Observer:
 
 
 _EVENTS = tuple([name for name, event in vars(Observer).items() if callable(event)])
-_OF_PLACES = (
-    "read",
-    "half_read",
-    "write",
-    "written",
-    "atomic",
-)  # those that an observer is told of places that it covers
+# those that an observer is told of places that it covers
+_OF_PLACES = ("read", "half_read", "write", "written", "atomic")
 
 
 class Observers(Observer):

@@ -7,12 +7,11 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.worlds.blocks import coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import only_added_to, roles
 from tlcheck.scope.model import Limit
-from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.scope.widths import bits_of
 from tlcheck.snapshot.ir import Function
 
 _MOST_CELLS = 1 << 22  # of the boxes that blocks write
@@ -35,9 +34,8 @@ def shared(
     for buffer in sides[0].outputs:
         if str(buffer.data.value) in sums:
             continue
-        size = prod(int(evaluated(e, sizes)) for e in buffer.shape) * dtype_of(buffer.dtype).bits
         of_it = [box for box in found if box.tensor == buffer.data.uid]
-        if not _are_apart(of_it, size, prod(extents)):
+        if not _are_apart(of_it, bits_of(buffer, sizes), prod(extents)):
             return Limit("blocks", f"two blocks may write one element of {buffer.name}")
     return None
 

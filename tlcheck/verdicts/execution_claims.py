@@ -132,7 +132,7 @@ class _Claims:
             yield self._illegal(self._execution.illegal, diagnosis.stop)
         for race in self._execution.races:
             yield self._race(race)
-        racing = {race.parameter or race.buffer for race in self._execution.races}
+        racing = {race.name for race in self._execution.races}
         for name, reason in self._execution.ordered.items():
             if name not in racing:
                 yield self._examined("order", name, reason)
@@ -313,7 +313,7 @@ class _Claims:
 
     def unordered(self, race: Race) -> tuple[str, Accesses]:
         """The buffer that is raced for, and both accesses."""
-        name = self._called(race.parameter or race.buffer)
+        name = self._called(race.name)
         return name, Accesses(race.index, self._act(race.first, race.buffer), self._act(race.second, race.buffer))
 
     def _act(self, access: Access, buffer: str) -> Act:

@@ -47,7 +47,7 @@ def without_own(whose: Attributed, lowered: Function, missed: Illegal | None) ->
     if missed is None:
         return whose
     own = [race for race in whose.races if race.missing == A_BARRIER and _has_part_between(lowered, race)]
-    ordered = {**whose.ordered, **{race.parameter or race.buffer: said_of(missed) for race in own}}
+    ordered = {**whose.ordered, **{race.name: said_of(missed) for race in own}}
     return replace(whose, ordered=ordered, races=tuple([race for race in whose.races if race not in own]))
 
 

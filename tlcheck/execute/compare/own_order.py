@@ -67,7 +67,7 @@ class OwnOrder:
         does not agree."""
         if outcome.verdict != "agreed":
             return outcome
-        return self._open_to(((race.parameter or race.buffer, contest) for race, contest in whose.contested), outcome)
+        return self._open_to(((race.name, contest) for race, contest in whose.contested), outcome)
 
     def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
         """The outcome, undecided where the output's value hangs on what races in the source."""

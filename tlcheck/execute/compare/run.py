@@ -263,7 +263,7 @@ class _Judge:
         if any(outcome.verdict == "refuted" for outcome in outputs):
             return None
         races = [race for watch in watching.watches for race in watch.races.values()]
-        return frozenset(race.parameter or race.buffer for race in races)
+        return frozenset(race.name for race in races)
 
     def _left_by(self, source: Invocation) -> dict[str, Stored]:
         seed = self._levels.worlds[0].seed

@@ -32,7 +32,7 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
     races: list[Race] = []
     contested: list[tuple[Race, Contest]] = []
     for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
-        name = race.parameter or race.buffer
+        name = race.name
         contest = next(filter(None, (author.contest(race) for author in authors())), None)
         if contest is not None:
             contested.append((race, contest))

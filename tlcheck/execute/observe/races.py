@@ -47,6 +47,11 @@ class Race:
     sure: bool = False
 
     @property
+    def name(self) -> str:
+        """The parameter, or the buffer that is none: what claims go by."""
+        return self.parameter or self.buffer
+
+    @property
     def across(self) -> bool:
         """Whether the two are of different blocks."""
         return self.first.block != self.second.block
