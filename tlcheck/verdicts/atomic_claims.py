@@ -141,7 +141,7 @@ def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, Re
         return UNDECIDED, Reason(reasons.NOT_SHOWN, text), None
     finding = _finding(of, broken)
     verdict, reason = _verdict(of, own, finding)
-    if verdict == PROVED and broken:  # by instructions: the additions are the same
+    if finding is None and broken:  # by instructions: the additions are the same, or not followed
         evidence, _, first = broken[0]
         text = f"at {evidence.checkpoint} {first.what}, but no addition was found that shows it"
         return UNDECIDED, Reason(reasons.NOT_SHOWN, text), None

@@ -51,3 +51,16 @@ def test_the_author_answers_for_the_alignment_of_his_own_vectors_where_memory_sa
     source = address(load(ROWS, FOUR))
     written = add(load(SUMS, start), source, name="atomic_addx4_elem_op")
     assert status(written, written, SUMS, ROWS, INDEX) == expected
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"),
+    [pytest.param(0, "undecided", id="at its element"), pytest.param(1, "different", id="one further")],
+)
+def test_own_vectors_are_misaligned_also_where_others_read_out_of_bounds(moved: int, expected: str) -> None:
+    small = tensor("x", "float32", 128, 91_033)
+    read = load(small, FOUR)
+    written = load(SUMS, operation("add", FOUR, number(moved)))
+    source, name = address(read), "atomic_addx4_elem_op"
+    guard = operation("lt", THREAD, number(31))
+    assert status(add(written, source, name=name), add(written, source, guard, name=name), SUMS, small) == expected

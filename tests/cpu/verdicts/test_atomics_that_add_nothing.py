@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.prove import handmade
 from tests.fixtures.index import read
 from tlcheck.program.device_library import ORDERS
 from tlcheck.snapshot import codec
@@ -124,3 +125,17 @@ def test_an_unknown_statement_may_hide_one() -> None:
 
 def test_an_addition_is_not_listed() -> None:
     assert judge_atomics(FIXTURE.snapshot()).unjudged == ()
+
+
+def test_a_call_that_does_not_compile_is_told_though_no_proof_follows_its_value() -> None:
+    """With the output's agreement it would count as agreed otherwise."""
+    sums, some, others = (handmade.tensor(n, "int16", 256, 91_050 + i) for i, n in enumerate(("y", "a", "b")))
+    position = handmade.operation("sub", handmade.number(127), handmade.THREAD)
+    first = handmade.operation("lt", handmade.THREAD, handmade.number(64))
+    value = handmade.chosen(first, handmade.own(some), handmade.load(others, position))
+    target = handmade.own(sums)
+    lowered = handmade.add(target, handmade.own(some))
+    snapshot = handmade.pair(handmade.add(target, value), lowered, sums, some, others)
+    (claim,) = judge_atomics(snapshot).claims
+    assert (claim.verdict, claim.code) == (UNDECIDED, "U039")
+    assert "does not compile" in claim.reason

@@ -117,3 +117,33 @@ def test_a_race_around_a_barrier_that_the_author_put_in_a_branch_is_the_authors(
     assert (fault.problem, fault.open, fault.warning) == ("source-barrier", "", "")
     assert fault.reasons == {found.ordered["s"]}
     assert found.ordered["s"].startswith("the author's: as written, deadlock: waits at barrier 0 for 64 threads")
+
+
+def _partly_reduced(taking_part: int, *after: Stmt) -> Execution:
+    """The first threads of a warp are reduced by shuffles, and all store what they have."""
+    kernel = Kernel(threads=THREADS)
+    out, own = kernel.tensor("B", "int32", (THREADS,)), kernel.tile("own", "int32", (1,), "local")
+    name = text("tl::AllReduce<tl::SumOp, 16, 1, 0>::run")
+    total = replace(call("call_extern", name, load(own, 0)).value, dtype="int32")
+    first, stored = Store(own, (number(0),), number(1)), Store(out, (kernel.tx,), load(own, 0))
+    summed = If(Expr("lt", "bool", (kernel.tx, number(taking_part))), Store(own, (number(0),), total))
+    known = If(Expr("lt", "bool", (kernel.tx, number(taking_part))), Store(own, (number(0),), number(16)))
+    return execute(kernel.snapshot([first, known, stored], [first, summed, *after, stored]))
+
+
+def test_a_barrier_never_lets_go_where_the_rest_of_a_warp_waits_in_a_shuffle() -> None:
+    """An H200 hangs: the shuffles of tl::AllReduce name all lanes of the warp."""
+    found = _partly_reduced(48, BARRIER)
+    assert str(found.illegal) == "deadlock: waits at a barrier while its warp waits for it in a shuffle"
+    assert found.illegal is not None
+    assert found.illegal.lane == 48
+
+
+@pytest.mark.parametrize(
+    ("taking_part", "after"),
+    [pytest.param(32, (BARRIER,), id="a whole warp"), pytest.param(48, (), id="the rest ends")],
+)
+def test_a_shuffle_ends_where_all_of_its_warp_come_or_have_ended(taking_part: int, after: tuple[Stmt, ...]) -> None:
+    found = _partly_reduced(taking_part, *after)
+    assert found.illegal is None
+    assert [o.verdict for o in found.outputs] == ["agreed"]

@@ -41,6 +41,15 @@ _SHORT = {
     "e2m1": "float4_e2m1fn",
     "float8_e4m3": "float8_e4m3fn",
 }
+# What sums are kept in, by what is multiplied (PTX 9.7.14.5, "Matrix Shape")
+_SUMS = {
+    "float64": ("float64",),
+    "float32": ("float32",),
+    "float16": ("float16", "float32"),
+    "bfloat16": ("float32",),
+    "float8": ("float16", "float32"),
+    "integer": ("int32",),
+}
 # k that one instruction takes, by the width of the elements of A and B
 _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32), 4: (32, 64)}
 
@@ -52,8 +61,7 @@ def mma(e: Expr, program: KernelProgram) -> Run:
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
     if (e.args[1].value, e.args[2].value) != ("row", "col"):
         raise NotModelled(f"ptx_mma {e.args[1].value} {e.args[2].value}")
-    if a_kind.is_float and a_kind.bits < 8:
-        raise NotModelled(f"ptx_mma of {a_kind.name}")
+    _require_kinds(a_kind, b_kind, c_kind)
     if len(e.args) > 12 and e.args[12].value:
         raise NotModelled("ptx_mma with saturation")
     a_at, b_at, c_at = fragments(m, n, k, a_kind)
@@ -69,6 +77,19 @@ def mma(e: Expr, program: KernelProgram) -> Run:
         return add(frame)
 
     return run
+
+
+def _require_kinds(a: Kind, b: Kind, c: Kind) -> None:
+    """Raise NotModelled for types that no instruction multiplies: nvcc refuses them."""
+    classes = [_class_of(kind) for kind in (a, b)]
+    if classes[0] != classes[1] or c.name not in _SUMS.get(classes[0], ()):
+        raise NotModelled(f"mma.sync of {a.name} by {b.name} into {c.name} (no such instruction)")
+
+
+def _class_of(kind: Kind) -> str:
+    if kind.name.startswith("float8"):
+        return "float8"
+    return "integer" if not kind.is_float and kind.bits in (4, 8) else kind.name
 
 
 def operands(

@@ -26,7 +26,7 @@ from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, is_poison, kind_of, maximum, minimum, rounding
-from tlcheck.execute.ops.thread.sync import meet
+from tlcheck.execute.ops.thread.sync import await_warps, meet
 from tlcheck.execute.ops.thread.warps import from_lanes
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_cut
@@ -89,10 +89,13 @@ def _all_reduced(
     workspace = _workspace(e.args[1:], distances, first, places, width, program)
     counted, warp = _counted_threads(str(e.value)), program.options.target.warp
     combine = _settled(combine, kind, program)
+    shuffled = next((d for d in distances if workspace is None or d < warp), 0)  # the first of them
 
     def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
             if workspace is None or distance < warp:
+                if distance == shuffled:
+                    await_warps(program, frame)
                 thread = np.arange(frame.lanes).reshape(1, -1)
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, kind))
             else:
@@ -198,6 +201,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
             current = value.run(frame)
             if cut:
                 current = np.asarray(current).astype(inner.array)
+            await_warps(program, frame)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, inner))

@@ -17,7 +17,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_barriers import sync_cluster
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.signatures.fences import THREAD_FENCES
@@ -36,6 +36,47 @@ class _Counters:
 
     def __post_init__(self) -> None:
         self.come, self.passed = np.zeros((2, self.worlds, _BARRIERS), np.int64)
+
+
+@dataclass(eq=False)
+class _Awaited:
+    """Lanes for which others of their warp wait in an instruction that names them, (worlds, threads)."""
+
+    lanes: Array
+    line: int = 0
+
+
+def await_warps(program: KernelProgram, frame: Frame) -> None:
+    """Whoever is active waits for the rest of its warp, but for lanes that have ended (PTX, shfl.sync).
+
+    A barrier that such a lane reaches first never lets go. Other instructions that it may wait in are not looked at.
+    """
+    if frame.active is None and not frame.lanes % program.options.target.warp:
+        return
+    held = program.state.shared.setdefault("shfl.sync", _Awaited(np.zeros((1, frame.lanes), np.bool_)))
+    assert isinstance(held, _Awaited)
+    mask = frame.mask()
+    ended = np.zeros_like(mask) if frame.ended is None else np.broadcast_to(frame.ended, mask.shape)
+    warp = np.arange(frame.lanes) // program.options.target.warp
+    starts = np.flatnonzero(np.r_[True, warp[1:] != warp[:-1]])
+    taken = np.logical_or.reduceat(mask, starts, axis=-1)[:, warp]
+    rest = taken & ~mask & ~ended
+    if rest.any():
+        held.line = program.state.line
+    before = held.lanes if len(held.lanes) in (1, frame.worlds) else np.zeros_like(mask)
+    held.lanes = rest | (before & ~mask)
+
+
+def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
+    """Raise Deadlock where a lane comes to a barrier while others of its warp wait for it elsewhere."""
+    held = program.state.shared.get("shfl.sync")
+    if not isinstance(held, _Awaited) or len(held.lanes) not in (1, frame.worlds):
+        return
+    found = np.argwhere(held.lanes & frame.mask())
+    if len(found):
+        world, lane = (int(i) for i in found[0])
+        what = "waits at a barrier while its warp waits for it in a shuffle"
+        raise Deadlock(what, held.line, world, lane, stmt=program.state.at)
 
 
 @call("sync_warp", "syncwarp")
@@ -88,6 +129,7 @@ def meet(program: KernelProgram, frame: Frame, number: int = 0, threads: int = 0
     Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
     all of its threads take it.
     """
+    _refuse_awaited(program, frame)
     if not agents_of(program.state).whole and not _is_of_whole_blocks(threads, frame, program):
         _meet(number, threads or program.state.threads, frame, program)
         return

@@ -201,6 +201,24 @@ def test_mma_of_an_unknown_shape_is_named() -> None:
         _run([Alloc(registers), _call("ptx_mma", *words, *operands, _int(0))], {})
 
 
+@pytest.mark.parametrize(
+    ("shape", "kinds", "said"),
+    [
+        ("m16n8k8", ("int32", "int32", "int32"), "int32 by int32 into int32"),
+        ("m16n8k32", ("int8", "int8", "fp32"), "int8 by int8 into float32"),
+        ("m16n8k16", ("bf16", "bf16", "bf16"), "bfloat16 by bfloat16 into bfloat16"),
+        ("m16n8k16", ("fp16", "bf16", "fp32"), "float16 by bfloat16 into float32"),
+    ],
+)
+def test_mma_of_types_that_no_instruction_has_is_named(shape: str, kinds: tuple[str, str, str], said: str) -> None:
+    """Nvcc refuses them: `tl::mma_sync: unsupported configuration`."""
+    registers = _buffer("r", 40, "int32", 64, "local")
+    words = [_text(x) for x in (shape, "row", "col", *kinds)]
+    operands = [x for _ in range(3) for x in (registers.data, _int(0))]
+    with pytest.raises(NotModelled, match=said):
+        _run([Alloc(registers), _call("ptx_mma", *words, *operands, _int(0))], {})
+
+
 @pytest.mark.parametrize("number", [1, 2, 4])
 @pytest.mark.parametrize(
     ("dtype", "transposed", "old"),
