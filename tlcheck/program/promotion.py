@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -43,11 +44,21 @@ def _is_mask(e: Expr) -> bool:
     return any(0 <= bits <= whole and (e.op != "floormod" or bits & (bits + 1) == 0) for bits in kept)
 
 
+def _is_atomic_of_own_type(e: Expr) -> bool:
+    """Whether a call combines a value with an element of the value's own type."""
+    if e.op != "call" or e.value not in ATOMICS or len(e.args) < 2:
+        return False
+    elements = [part for part in postorder(e.args[:1]) if part.op == "load"]
+    return bool(elements) and elements[-1].dtype == e.args[1].dtype
+
+
 def _wider(function: Function) -> Iterator[Expr]:
     """The expressions that see all bits of their arguments."""
     for stmt in statements(function.body):
         for e in postorder(expressions(stmt)):
-            if not is_promoted(e) and e.value != "if_then_else" and not _is_mask(e):
+            if _is_atomic_of_own_type(e):  # the device library casts the value back
+                yield Expr("of", "", (e.args[0], *e.args[2:]))
+            elif not is_promoted(e) and e.value != "if_then_else" and not _is_mask(e):
                 yield e
         if not isinstance(stmt, Evaluate):
             yield Expr("of", "", tuple(stmt.indices if isinstance(stmt, Store) else expressions(stmt)))

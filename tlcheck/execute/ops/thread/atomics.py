@@ -23,6 +23,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.program.promotion import is_promoted
 from tlcheck.signatures.atomics import ATOMICS, Atomic, order_of
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Expr
@@ -170,7 +171,8 @@ def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
         return lambda frame: converted(source.load(frame), source.kind, kind, program.options.exact)
     if lanes_of(e.dtype) != lanes:
         raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
-    code, given = program.code(e), kind_of(e.dtype)
+    in_int = program.options.printed and is_promoted(e)  # the library casts it back to the element's type
+    code, given = program.code(e), kind_of("int32" if in_int else e.dtype)
     return lambda frame: converted(code.run(frame), given, kind, program.options.exact)
 
 

@@ -70,3 +70,16 @@ def test_equal_lanes_call_an_atomic_each_for_itself(lanes: int) -> None:
     assert [out.verdict for out in execute(kernel.snapshot(written, lowered)).outputs] == ["agreed", "agreed"]
     fewer = execute(kernel.snapshot(written, lowered[1:])).outputs
     assert "refuted" in [out.verdict for out in fewer]
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("uint8", "agreed"), ("int32", "refuted")])
+def test_a_difference_of_bytes_wraps_where_the_element_is_a_byte(dtype: str, expected: str) -> None:
+    """C++ subtracts in int, and the device library casts the result to the element's type: -1 becomes 255."""
+    kernel = Kernel(threads=16)
+    a, b, most = kernel.tensor("A", "uint8", (16,)), kernel.tensor("B", "uint8", (16,)), kernel.tensor("M", dtype, (1,))
+    lower = Expr("sub", "uint8", (load(a, kernel.tx), load(b, kernel.tx)))
+    value = lower if dtype == "uint8" else Expr("cast", dtype, (lower,))
+    place = Expr("call", "handle", (load(most, 0),), "address_of")
+    combined = Evaluate(Expr("call", dtype, (place, value), "atomic_max_elem_op"))
+    (output,) = [out for out in execute(kernel.snapshot([combined], [combined])).outputs if out.name == "M"]
+    assert output.verdict == expected
