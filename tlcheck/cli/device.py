@@ -18,7 +18,9 @@ def add_device_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--repeats", type=count, metavar="N", help="runs of each set (default: 3)")
     parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")
     parser.add_argument("--limit", type=positive, metavar="S", help="seconds on the GPU for one case (default: 120)")
-    parser.add_argument("--if-available", action="store_true", help="without a GPU: a note, and no exit code 3 for it")
+    parser.add_argument(
+        "--if-available", action="store_true", help="without a GPU: print a note instead of exit code 3"
+    )
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ def add_lowering_arguments(
         help="override a pass configuration of the kernel, such as TL_DISABLE_WGMMA=True; may be repeated",
     )
     parser.add_argument(
-        "-k", dest="keyword", metavar="EXPR", help="only kernels or tests whose names match, as 'sparse and not fp8'"
+        "-k",
+        dest="keyword",
+        metavar="EXPR",
+        help="only kernels or tests whose names match, such as 'sparse and not fp8'",
     )
     parser.add_argument(
         "--timeout",

@@ -21,13 +21,15 @@ from tlcheck.toolchain.store import disk_bytes
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    install = actions.add_parser("install", help="install releases, `pinned`, `latest`, wheel files, or for checkouts")
+    install = actions.add_parser(
+        "install", help="install releases, `pinned`, `latest`, wheel files, or the environment of a checkout"
+    )
     install.add_argument("toolchains", nargs="*", metavar="TOOLCHAIN", help="default: what [tool.tlcheck] names")
     actions.add_parser("list", help="show the installed toolchains, and which one the project uses")
     remove = actions.add_parser("remove", help="remove toolchains, with the packages in them")
-    remove.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
+    remove.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN", help="such as 0.1.8")
     path = actions.add_parser("path", help="print the path of a toolchain's interpreter")
-    path.add_argument("toolchain", metavar="TOOLCHAIN")
+    path.add_argument("toolchain", metavar="TOOLCHAIN", help="such as 0.1.8")
     for action in (install, path):
         _add_with(action)
 

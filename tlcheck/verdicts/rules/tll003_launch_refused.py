@@ -6,7 +6,7 @@ The lowered kernel needs more threads in a block, more shared memory or a larger
 Programming Guide, "Compute Capabilities"). The source asks for less: TileLang has added threads for warp
 specialization, or memory of its own.
 
-The rule also finds vectors that do not compile: of `T.Select` or `T.Not` before 0.1.14, and of `~` on NVIDIA before
+The rule also finds vector operations that do not compile: `T.Select` and `T.Not` before 0.1.14, `~` on NVIDIA before
 0.1.15.
 
 ## Why is this bad?
