@@ -104,7 +104,7 @@ def page(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> str:
 
 def table(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> Iterator[str]:
     """A row for each kernel, or for each arch of it where they differ."""
-    yield "| finding | what happens | arch | wrong in | rules | mended by |"
+    yield "| finding | what happens | arch | wrong in | rules | workaround |"
     yield "|---|---|---|---|---|---|"
     for found in findings:
         for case, archs, releases, rules in wrong_in(found, expected):
@@ -113,7 +113,7 @@ def table(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> Iter
 
 
 def fixes_of(file: Path) -> Fixes:
-    """Return the smallest change that mends each kernel, `nothing` where none does."""
+    """Return the smallest change that mends each kernel, `none` where none does."""
     rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
     return {(row["case"], row["arch"]): _words(row["workaround"].split("; ")[0]) for row in rows}
 
@@ -121,7 +121,7 @@ def fixes_of(file: Path) -> Fixes:
 def _words(change: str) -> str:
     """A release by its number, a pass configuration as code."""
     if not change:
-        return "nothing"
+        return "none"
     return f"`{change}`" if "=" in change else change.removeprefix("TileLang ")
 
 

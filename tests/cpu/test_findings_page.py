@@ -58,5 +58,5 @@ def test_what_mends_a_kernel_is_the_first_change_that_does(maker: ModuleType, tm
     assert maker.fixes_of(file) == {
         ("a", "sm_80"): "`TL_A=True`",
         ("b", "sm_90"): "0.1.11",
-        ("c", "sm_80"): "nothing",
+        ("c", "sm_80"): "none",
     }
