@@ -22,7 +22,7 @@ _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: you
 """
 
 import sys
-from pathlib import Path
+{import_module}from pathlib import Path
 {torch}
 {paths}
 
@@ -42,6 +42,7 @@ _ADVICE_RECORDED = """\
 `tlcheck run` repeats a `recorded` call and compares what the kernel leaves. Where the tolerance has to be wider, say
 with `terms` how many terms are summed for an element; `inputs` and `reference` compare it with torch as well."""
 _RECORDED = ".recorded.pt"
+_TAKEN = ("sys", "import_module", "Path", "torch", "Case")  # names that a case file binds
 _NO_CASE = "no case can build it: its builder is inside a function, or takes more than literals"
 
 
@@ -120,14 +121,15 @@ def _case_file(
         if lowered.origin is not None and lowered.snapshot is not None:
             call = f"{lowered.origin.module}.{lowered.origin.function}({sorted(lowered.origin.args.items())})"
             same.setdefault(call, []).append(lowered)
+    modules = _module_names(kernels, script)
     names: dict[Position, str] = {}
     cases: list[str] = []
     for group in same.values():
         origin = group[0].origin
         assert origin is not None
-        name = unique_name(f"{origin.function}_case", set(names.values()), "_")
+        name = unique_name(f"{origin.function}_case", {*names.values(), *modules.values()}, "_")
         names |= dict.fromkeys((lowered.run.position for lowered in group), name)
-        cases.append(_case(name, group, script, files))
+        cases.append(_case(name, group, modules[_module(origin, script)], files))
     return names, _head(script, kernels, paths) + "\n".join(cases) if cases else ""
 
 
@@ -146,7 +148,7 @@ def _paths(script: str, pythonpath: Sequence[str], output: Path) -> str:
 
 def _head(script: str, kernels: Sequence[Lowered], paths: str) -> str:
     origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
-    modules = sorted({_module(origin, script) for origin in origins})
+    modules = _module_names(kernels, script)
     torch = any("torch." in source for origin in origins for source in origin.args.values())
     recorded = any(lowered.recorded is not None and lowered.recorded.file is not None for lowered in kernels)
     return _HEAD.format(
@@ -154,12 +156,29 @@ def _head(script: str, kernels: Sequence[Lowered], paths: str) -> str:
         advice=_ADVICE_RECORDED if recorded else _ADVICE,
         torch="\nimport torch\n" if torch else "",
         paths=paths,
-        imports="\n".join(f"import {module}" for module in modules),
+        import_module="from importlib import import_module\n" if any("." in module for module in modules) else "",
+        imports="\n".join(_import(module, name) for module, name in modules.items()),
     )
 
 
-def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[Position, str]) -> str:
-    """group: one kernel for each arch."""
+def _module_names(kernels: Sequence[Lowered], script: str) -> dict[str, str]:
+    """Return each module that kernels are imported from, and its name in the case file."""
+    origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
+    names: dict[str, str] = {}
+    for module in sorted({_module(origin, script) for origin in origins}):
+        names[module] = unique_name(module.rpartition(".")[2], {*_TAKEN, *names.values()}, "_")
+    return names
+
+
+def _import(module: str, name: str) -> str:
+    """Write the import of a module. `import a.b` finds a function `b` of package `a`, if it has one, instead."""
+    if "." in module:
+        return f'{name} = import_module("{module}")'
+    return f"import {module}" + (f" as {name}" if name != module else "")
+
+
+def _case(name: str, group: Sequence[Lowered], module: str, files: Mapping[Position, str]) -> str:
+    """group: one kernel for each arch. module: the name of its module in the case file."""
     first = group[0]
     assert first.origin is not None
     more = []
@@ -168,7 +187,7 @@ def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[Posit
         more += [f"updates={_tuple(first.recorded.updates)},"] if first.recorded.updates else []
     return _CASE.format(
         name=name,
-        module=_module(first.origin, script),
+        module=module,
         function=first.origin.function,
         args=", ".join(f'"{key}": {source}' for key, source in first.origin.args.items()),
         targets=_tuple(dict.fromkeys(lowered.run.target for lowered in group)),
