@@ -22,14 +22,14 @@ from tlcheck.worker.protocol import Failure
 
 # From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
 CLASSES: Mapping[str, str] = {
-    "wrong": "a claim is refuted that was not, or a kernel fails on the device, or its reference, that did not",
-    "hazard": "an order is refuted that was not, by a rule of the manual alone: no value was wrong",
-    "weaker": "a claim is undecided that was proved or agreed, or the file is traced to a kernel with other outputs",
+    "wrong": "a claim is newly refuted, or a kernel newly fails on the device or differs from its reference",
+    "hazard": "an order is newly refuted, by a rule of the manual alone: no value was wrong",
+    "weaker": "a proved or agreed claim is now undecided, or the file builds a kernel with other outputs",
     "broken": "a kernel no longer imports, builds, lowers, compiles or runs",
     "sync-risk": "a barrier, wait or fence is gone, and the order of the accesses there is not decided",
     "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
     "changed": "the kernel differs in another way",
-    "fixed": "a claim is right, or a kernel lowers or passes on the device, that did not",
+    "fixed": "a claim is now right, or a kernel now lowers or passes on the device",
     "fails-in-both": "a kernel fails with both toolchains",
     "same": "no difference was found",
 }
