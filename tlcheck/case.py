@@ -86,7 +86,8 @@ class Case:
         adds to with atomics, or reads. Outputs that it does not read are poisoned before each run.
     recorded: a file beside the kernel file, kept by `tlcheck capture --live`: a call with its inputs and outputs. The
         call is repeated and compared with these outputs; `inputs` and `reference` may be left out.
-    terms: how many terms the kernel sums for one element of an output; a number, or a function of `args`.
+    terms: how many terms the kernel sums for one element of an output; a number, or a function of `args`; None: as
+        many as the longest axis of a tensor has elements.
     rounded: the narrowest dtype of operands or intermediate results, if it is narrower than the accumulator.
     float_atomics: whether the order of floating-point additions may differ from run to run; None: derived from the
         kernel's atomics.
@@ -107,7 +108,7 @@ class Case:
     outcome: Callable[..., Any] | None = None
     updates: Sequence[str] | None = None
     recorded: str = ""
-    terms: Number = 1
+    terms: Number | None = None
     rounded: str = ""
     float_atomics: bool | None = None
     baselines: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

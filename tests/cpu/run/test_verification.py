@@ -228,6 +228,30 @@ def test_zeros_that_are_right_are_no_fault() -> None:
     assert kinds(run(right, case)) == {("wrong", "B", "")}
 
 
+@pytest.mark.parametrize(("updated", "expected"), [(("B",), set()), ((), {("unshown", "B", "")})])
+def test_a_counter_may_be_left_at_zero_where_another_output_is_not(updated: tuple[str, ...], expected: Any) -> None:
+    assert CASE.reference is not None
+    reference = CASE.reference
+    case = replace(CASE, variants={}, reference=lambda *given: {**reference(*given), "B": torch.zeros(given[-1].shape)})
+
+    def clears(a: Any, s: Any, b: Any) -> None:
+        right(a, s, b)
+        b.zero_()
+
+    assert kinds(run(clears, case, poisoned=("S",), updated=updated)) == expected
+
+
+@pytest.mark.parametrize(("terms", "expected"), [(1, {"wrong"}), (None, set())])
+def test_the_longest_axis_is_summed_where_the_case_does_not_say(terms: int | None, expected: set[str]) -> None:
+    def summed_in_another_order(a: Any, s: Any, b: Any) -> None:
+        right(a, s, b)
+        for out in (s, b):
+            out *= 1 + 3e-7
+
+    found = kinds(run(summed_in_another_order, replace(CASE, variants={}, terms=terms)))
+    assert {kind for kind, *_ in found} == expected
+
+
 def test_an_outcome_is_compared_instead() -> None:
     case = replace(
         CASE,

@@ -4,7 +4,8 @@ A finding is plain data: `kind`, `buffer`, `message`, `count`, `total` and the f
 
 - `unwritten`: an element that the kernel has to write still is poison, of whichever pattern
 - `nan`, `zeros`: a NaN that the reference does not have; all results zero, and wrong
-- `unshown`: all results zero, and right, where they may have been zero before; all results NaN, as in the reference
+- `unshown`: all results zero, and right, where they may have been zero before (unless it is a counter, and another
+  output shows something); all results NaN, as in the reference
 - `wrong`: beyond the tolerance, or with exact inputs not equal
 - `stray-write`: memory outside of a tensor changed
 - `changed-input`: a tensor that is only read changed
@@ -155,7 +156,7 @@ class Trial:
             self._found("zeros", name, f"all {total} elements are zero, {wrong} are wrong", wrong, total, elements)
         elif total and bool(nan.all()):
             self._found("unshown", name, "all elements are NaN, as in the reference: nothing is shown", total, total)
-        elif zero and name not in self.task.poisoned and not self.draw.recorded:
+        elif zero and name not in self.task.poisoned and not self.draw.recorded and not self._is_left_clear(name):
             self._found(
                 "unshown", name, "all elements are zero, as they may have been before: nothing is shown", total, total
             )
@@ -165,6 +166,11 @@ class Trial:
         elif compared.error > allowed.bound and self.draw.label != EXACT:
             message = f"relative error {compared.error:.1e} is above {allowed.bound:.1e}"
             self._found("wrong", name, message, total=total)
+
+    def _is_left_clear(self, name: str) -> bool:
+        """Whether the kernel reads and changes the tensor, as a lock or a counter, and another output is not zero."""
+        others = [ref for other, ref in self.draw.expected.items() if other != name]
+        return name in self.task.updated and any(bool(((ref != 0) & ~torch.isnan(ref)).any()) for ref in others)
 
     def _allowed(self, name: str, out: Any) -> Tolerance:
         case = self.subject.case
@@ -178,7 +184,10 @@ class Trial:
         return comparison.tolerance(out.dtype, updated, terms, case.rounded, other)
 
     def _terms(self) -> int:
+        """How many terms are summed for an element; where the case does not say, the longest axis of a tensor."""
         terms = self.subject.case.terms
+        if terms is None:
+            return max((n for value in self.draw.values if torch.is_tensor(value) for n in value.shape), default=1)
         return terms if isinstance(terms, int) else terms(self.subject.args)
 
     def _compare_again(self, first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
