@@ -26,7 +26,7 @@ def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
 
 ## Use instead
 
-Mend the kernel, or the reference. `tlcheck trace CASE` follows the element back to its inputs.
+Fix the kernel, or the reference. `tlcheck trace CASE` follows the element back to its inputs.
 
 ## Limits
 
