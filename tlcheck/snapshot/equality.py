@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Layout, Stmt
@@ -44,7 +45,13 @@ def same(one: Function, other: Function) -> bool:
                 return False  # a variable is one object in all that use it
             if (a, b) not in compared:
                 compared.add((a, b))
-                stack.extend((getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+                stack += [(getattr(a, name), getattr(b, name)) for name in _names(type(a))]
         elif a != b or (isinstance(a, float) and repr(a) != repr(b)):  # 0.0 and -0.0
             return False
     return True
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return the fields of a class of nodes."""
+    return tuple(field.name for field in fields(kind))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -31,19 +32,16 @@ class Copy:
     def of(self, value: Any) -> Any:
         """The copy of a node, of a tuple or of a plain value."""
         if isinstance(value, tuple):
-            return tuple(self.of(part) for part in value)
-        if not is_dataclass(value):
+            return tuple([self.of(part) for part in value])
+        names = _names(type(value))
+        if not names:
             return value
-        changed = {}
-        for field in fields(value):
-            own = getattr(value, field.name)
-            if self.wrong == (type(value).__name__, field.name) and not self.is_wrong:
-                self.is_wrong, changed[field.name] = True, _other(own)
-        if changed:
-            return replace(value, **changed)  # type: ignore[type-var]
+        if self.wrong is not None and not self.is_wrong and self.wrong[0] == type(value).__name__:
+            self.is_wrong = True
+            return replace(value, **{self.wrong[1]: _other(getattr(value, self.wrong[1]))})
         if isinstance(value, Expr) and value.op == "var":
             return value
-        return replace(value, **{f.name: self.of(getattr(value, f.name)) for f in fields(value)})  # type: ignore[type-var]
+        return type(value)(**{name: self.of(getattr(value, name)) for name in names})
 
 
 def _other(value: Any) -> Any:
@@ -59,9 +57,15 @@ def _other(value: Any) -> Any:
 def _places(value: Any) -> Iterator[Place]:
     for part in value if isinstance(value, tuple) else ():
         yield from _places(part)
-    for field in fields(value) if is_dataclass(value) else ():
-        yield type(value).__name__, field.name
-        yield from _places(getattr(value, field.name))
+    for name in _names(type(value)):
+        yield type(value).__name__, name
+        yield from _places(getattr(value, name))
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes; none of plain values."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 @pytest.mark.parametrize("name", RECORDED)
