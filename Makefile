@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs site bench fixtures device-library clean
+.PHONY: help demo test test-slow test-all test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs site bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test test-slow lint format docs site fixtures device-library clean"
+	@echo "targets: demo test test-slow test-all lint format docs site fixtures device-library clean"
 	@echo "that take long: test-releases test-wheel test-cluster mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
@@ -38,6 +38,10 @@ test: pinned
 # Commands from end to end, with real compilers. Every change must pass these as well.
 test-slow: pinned
 	$(BIN)/python -m pytest -n $(TESTERS) $(SLOWEST) -m slow
+
+# Both in one run, as in CI: collected once, with the same workers and the kernels that these have lowered.
+test-all: pinned
+	$(BIN)/python -m pytest -n $(TESTERS) $(SLOWEST)
 
 # What the tests lower with besides the pinned release; those whose release is missing are skipped. The first install
 # brings the torch that all share.
