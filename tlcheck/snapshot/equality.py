@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Layout, Stmt
@@ -29,6 +28,7 @@ def key_of(e: Expr) -> tuple[object, ...]:
 def same(one: Function, other: Function) -> bool:
     """Whether two functions are equal in everything that is known of them, source lines and variables included."""
     compared: set[tuple[Any, Any]] = set()
+    names: dict[type, list[str]] = {}  # the fields of a class, looked up once
     stack: list[tuple[Any, Any]] = [(one, other)]
     while stack:
         a, b = stack.pop()
@@ -45,13 +45,10 @@ def same(one: Function, other: Function) -> bool:
                 return False  # a variable is one object in all that use it
             if (a, b) not in compared:
                 compared.add((a, b))
-                stack += [(getattr(a, name), getattr(b, name)) for name in _names(type(a))]
+                kind = type(a)
+                if kind not in names:
+                    names[kind] = [field.name for field in fields(kind)]
+                stack += [(getattr(a, name), getattr(b, name)) for name in names[kind]]
         elif a != b or (isinstance(a, float) and repr(a) != repr(b)):  # 0.0 and -0.0
             return False
     return True
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the fields of a class of nodes."""
-    return tuple(field.name for field in fields(kind))

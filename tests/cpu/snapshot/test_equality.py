@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from tlcheck.snapshot.equality import same, united
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Seq
 
 Place = tuple[str, str]  # class and field
+_FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 def _function(value: Any) -> Function:
@@ -62,10 +62,11 @@ def _places(value: Any) -> Iterator[Place]:
         yield from _places(getattr(value, name))
 
 
-@cache
 def _names(kind: type) -> tuple[str, ...]:
     """The fields of a class of nodes; none of plain values."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return _FIELDS[kind]
 
 
 @pytest.mark.parametrize("name", RECORDED)
