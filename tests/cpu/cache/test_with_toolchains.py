@@ -49,6 +49,7 @@ def report(capsys: pytest.CaptureFixture[str], folder: str, *options: str) -> tu
     return re.sub(r'"seconds": [\d.]+', '"seconds": 0', capsys.readouterr().out), saved.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_warm_run_starts_no_worker_and_says_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

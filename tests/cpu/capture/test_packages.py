@@ -138,6 +138,7 @@ def test_modules_are_run_in_their_package(project: Path, capsys: pytest.CaptureF
     assert (code, [run["case"] for run in report["runs"]]) == (0, ["elsewhere/kept/run_cases.py::double_case"])
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_a_case_file_names_each_folder_once(project: Path) -> None:
     installed(PINNED)

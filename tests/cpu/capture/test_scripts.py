@@ -388,6 +388,7 @@ def test_kernels_are_judged_while_later_tests_run(
     assert timeless(alone) == timeless(report)
 
 
+@pytest.mark.slow
 def test_a_slow_test_ends_alone_and_a_slow_file_with_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
     slow = "def test_slow():\n    import torch\n    x = torch.zeros(8)\n    while True:\n        x = x + 1"
     script("test_one.py", LAZY, slow, "def test_kernel(): add(64)")

@@ -81,6 +81,7 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("k_cases.py").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 def test_what_is_written_is_checked_and_has_a_reference(capsys: pytest.CaptureFixture[str]) -> None:

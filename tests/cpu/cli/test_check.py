@@ -297,6 +297,7 @@ def test_kernels_that_go_wrong_in_every_way(capsys: pytest.CaptureFixture[str], 
     assert out.endswith("\n5 not checked, 1 expected error\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real")
 def test_what_is_asked_for_and_not_in_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(KERNELS)

@@ -62,6 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_what_it_writes_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--arch", "sm_90,gfx942"]) == 0

@@ -23,6 +23,7 @@ def test_there_are_some() -> None:
     assert len(SHOWN) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "output"), SHOWN)
 def test_the_output_is_what_the_command_says(
     command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ TUTORIAL = (Path(__file__).parents[3] / "docs" / "tutorial.md").read_text(encodi
 PAGE = (Path(__file__).parents[3] / "docs" / "cases.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 def test_the_case_of_the_page_is_checked(

@@ -193,6 +193,7 @@ def test_what_fails_with_both_is_not_new_and_what_passes_now_is_fixed(
     )
 
 
+@pytest.mark.slow
 def test_a_kernel_that_no_longer_compiles_there_is_broken(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

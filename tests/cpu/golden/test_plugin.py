@@ -78,6 +78,7 @@ def test_each_case_and_target_is_a_test_that_fails_with_the_difference(project: 
     assert "1 failed" in out
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned")
 def test_only_what_is_selected_is_lowered_with_the_settings_of_its_own_project(project: Path) -> None:

@@ -145,6 +145,7 @@ def test_lines_lead_to_each_other(browser: Opened, result: Result, snapshot: Sna
     assert browser.complaints() == []
 
 
+@pytest.mark.slow
 def test_it_opens_where_the_finding_is_with_the_kernels_file_beside_it(browser: Opened, tmp_path: Path) -> None:
     file = FOLDER / "wrong" / "wait-0.1.9.snapshot.json"
     found = read_snapshot(file)

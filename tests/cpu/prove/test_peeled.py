@@ -71,7 +71,7 @@ def _mutants(function: Function) -> Iterator[tuple[str, Function]]:
                 yield f"{place}: {e.value} {step:+}", with_statement(function, stmt, change)
 
 
-@pytest.mark.parametrize("checkpoint", ["lower-tile-op", "device-tir"])
+@pytest.mark.parametrize("checkpoint", [pytest.param("lower-tile-op", marks=pytest.mark.slow), "device-tir"])
 def test_no_changed_number_is_proved(checkpoint: str) -> None:
     broken = dict(_mutants(PEELED.checkpoints[checkpoint]))
     assert len(broken) > 30

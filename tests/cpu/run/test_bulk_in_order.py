@@ -35,6 +35,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return checked_runs(CASES, tmp_path_factory.mktemp("bulk"), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", [*REFUTED, *RIGHT])
 def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
@@ -45,6 +46,7 @@ def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
     assert {claim["verdict"] for claim in claims} - {"refuted"} <= {"agreed", "proved"}
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", AUTHORS)
 def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:

@@ -67,6 +67,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return checked_runs(CASES, tmp_path_factory.mktemp("faulty"), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_fault_is_refuted_at_its_line(checked: dict[str, Any], case: str) -> None:
@@ -82,6 +83,7 @@ def test_a_fault_is_refuted_at_its_line(checked: dict[str, Any], case: str) -> N
     assert not [claim for claim in checked[case]["claims"] if claim["verdict"] == "undecided"]
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", DRAWN)
 def test_of_drawn_numbers_nothing_is_refuted(checked: dict[str, Any], case: str) -> None:
@@ -91,11 +93,13 @@ def test_of_drawn_numbers_nothing_is_refuted(checked: dict[str, Any], case: str)
     assert all("declare `inputs` in the case" in claim["reason"] for claim in undecided)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_a_promise_about_one_element_is_kept_by_what_is_drawn(checked: dict[str, Any]) -> None:
     assert {claim["verdict"] for claim in checked["assumed_of_keys"]["claims"]} <= {"agreed", "proved"}
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_places_that_must_differ_are_drawn_so_and_told(checked: dict[str, Any]) -> None:
     assert {claim["verdict"] for claim in checked["scattered"]["claims"]} <= {"agreed", "proved"}
@@ -103,6 +107,7 @@ def test_places_that_must_differ_are_drawn_so_and_told(checked: dict[str, Any]) 
     assert all("random, no two equal in K" in scope["inputs"] for scope in scopes)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_is_right(checked: dict[str, Any], case: str) -> None:
@@ -110,12 +115,14 @@ def test_what_is_right(checked: dict[str, Any], case: str) -> None:
     assert {claim["verdict"] for claim in checked[case]["claims"]} <= {"agreed", "proved"}
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_a_part_of_an_output_that_is_unset_is_counted(checked: dict[str, Any]) -> None:
     (claim,) = [claim for claim in checked["partly_cleared"]["claims"] if claim["verdict"] == "refuted"]
     assert "64 of 512 elements of B depend on it" in claim["finding"]["what"]
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", WARNINGS)
 def test_a_warning_is_told_at_its_line_and_is_no_error(checked: dict[str, Any], case: str) -> None:

@@ -36,6 +36,7 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, dict[str, Any
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 class TestInterpreter:
+    @pytest.mark.slow
     def test_what_a_kernel_prints_is_said_once_for_each_block_and_a_debugger_stops_with_tiles_as_arrays(
         self, stops: list[tuple[str, int, dict[str, Any]]], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -76,6 +77,7 @@ class TestInterpreter:
         assert "-> the kernel's author: C[0] is" in said
         assert "as lowered" not in said
 
+    @pytest.mark.slow
     def test_a_breakpoint_changes_no_verdict(self, stops: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check", f"{CASES}::right", *RELEASE]) == 0
         assert "same results as the source in 2 of 2 blocks" in capsys.readouterr().out

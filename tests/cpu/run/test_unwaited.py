@@ -60,6 +60,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", LATE)
 def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
@@ -74,6 +75,7 @@ def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     assert {claim["verdict"] for claim in claims} <= {"agreed", "proved", "undecided"}
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", IN_TIME)
 def test_what_is_right(checked: dict[str, Any], case: str) -> None:

@@ -49,7 +49,7 @@ def test_a_buffer_is_overwritten_through_the_name_of_another() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["wait-0.1.9", "short_wait-0.1.9"])
+@pytest.mark.parametrize("name", [pytest.param("wait-0.1.9", marks=pytest.mark.slow), "short_wait-0.1.9"])
 def test_a_tile_is_read_while_its_copy_is_under_way(name: str) -> None:
     snapshot = read_snapshot(WRONG / f"{name}.snapshot.json")
     found = origin(snapshot)
@@ -127,7 +127,9 @@ def test_a_read_that_nothing_orders_is_told_as_that() -> None:
     assert blind.kind == "other-index"
 
 
-@pytest.mark.parametrize("name", ["wait-0.1.9", "replaced-0.1.15", "store-0.1.7.post3"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("wait-0.1.9", marks=pytest.mark.slow), "replaced-0.1.15", "store-0.1.7.post3"]
+)
 def test_one_cause_is_one_finding(name: str) -> None:
     claims = verdicts_of(read_snapshot(WRONG / f"{name}.snapshot.json"), Request()).claims
     assert [claim.verdict for claim in claims if not claim.is_clean] == ["refuted"]
