@@ -122,3 +122,7 @@ class Deadlock(Illegal):
 
     def __str__(self) -> str:
         return f"deadlock: {self.what}"
+
+
+class AbsentLanes(Deadlock):
+    """Part of a warp that waits in an instruction for the rest, which waits elsewhere."""

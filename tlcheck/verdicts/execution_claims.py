@@ -70,7 +70,7 @@ _ADVICE = {
     RACE: "T.atomic_add, T.sync_threads() between the two accesses, or an element of its own for each thread and block",
     BOUNDS: "guard the index, or make the buffer larger",
     UNSET: "T.clear or T.fill it before it is read",
-    BARRIER: "move T.sync_threads() out of the branch, so that all threads of the block reach it",
+    BARRIER: "move it out of the branch, so that all threads of the block reach it",
     PROMISE: "guard what needs the condition with `if`, or assume what holds for all blocks, threads and inputs",
     STRAY: "guard it with `if`, or give what is read out of bounds with T.if_then_else",
     UNWRITTEN: "a grid of T.ceildiv(size, tile) blocks, or zeros in the tensor before the kernel runs",

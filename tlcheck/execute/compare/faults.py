@@ -21,9 +21,10 @@ from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.options import ABSENT
-from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled, Unaligned, Unkept
+from tlcheck.execute.reasons import AbsentLanes, Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
+from tlcheck.program.divergence import divergent_calls
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
@@ -36,6 +37,7 @@ PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitte
 STRAY, UNWRITTEN, ABSENT_LANE = "source-stray", "source-unwritten", "source-absent-lane"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case"
 _BLOCK = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+_REDUCTIONS = ("reduce", "finalize_reducer", "finalize_reducer_v2")
 _MOST_COUNTED = 1 << 20  # repetitions of a statement whose conditions are looked at
 _SYNCED = "statements that only T.sync_threads orders"
 
@@ -143,6 +145,16 @@ class Faults:
                 open_ = _ON_DRAWN if led and not self._given else ""
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
+
+    def of_absent(self, illegal: Illegal) -> Fault | None:
+        """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""
+        found = next(divergent_calls(self._function, _REDUCTIONS), None) if isinstance(illegal, AbsentLanes) else None
+        if found is None:
+            return None
+        what = "a reduction stands in a branch that some threads of the block may not take"
+        act = self._made(str(illegal), (0, 0, 0), illegal.lane, found)
+        fixed = self._given or self._steering.runs_always(found)
+        return Fault(BARRIER, "", found.line, what, (), act, None, "" if fixed else _ON_DRAWN)
 
     def of_unaligned(self, illegal: Illegal) -> Fault | None:
         """The T.tma_copy of the source that is not aligned as lowered, if drawn inputs say where it begins; else None.

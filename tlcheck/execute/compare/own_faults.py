@@ -44,7 +44,7 @@ class OwnFaults:
         missed = said_of(self.levels.diverged) if is_of_barrier(illegal) else UNSAID
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
-        stray = self._stray(illegal) or self._source.of_unaligned(illegal)
+        stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
         if stray is None:
             return UNSAID, None
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number, text, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, flag, load, number, region, text, variable
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, If, Seq, Stmt, Store
 
 THREADS = 64
 BARRIER = call("tvm_storage_sync", text("shared"))
 LEAVE = call("thread_return")
 WORKSPACE = buffer("w", "int32", (2 * THREADS,), "shared")
+
+
+def less(value: Expr, limit: int) -> Expr:
+    return Expr("lt", "bool", (value, number(limit)))
 
 
 def _executed(below: int, blocks: int = 1, own: bool = False, otherwise: tuple[Evaluate, ...] = ()) -> Execution:
@@ -137,6 +142,33 @@ def test_a_barrier_never_lets_go_where_the_rest_of_a_warp_waits_in_a_shuffle() -
     assert str(found.illegal) == "deadlock: waits at a barrier while its warp waits for it in a shuffle"
     assert found.illegal is not None
     assert found.illegal.lane == 48
+
+
+@pytest.mark.parametrize(
+    ("condition", "open_faults"),
+    [
+        pytest.param(lambda k, a: less(k.tx, 48), [False], id="of threads"),
+        pytest.param(lambda k, a: less(load(a, k.tx), 48), [True], id="of what each thread reads"),
+        pytest.param(lambda k, a: less(k.bx, 48), [], id="of blocks"),
+    ],
+)
+def test_a_reduction_in_a_branch_of_some_threads_is_the_authors(
+    condition: Callable[[Kernel, Buffer], Expr], open_faults: list[bool]
+) -> None:
+    """The lanes that are absent as lowered are those that the author sent elsewhere."""
+    kernel = Kernel(threads=THREADS)
+    out, given = kernel.tensor("B", "int32", (THREADS,)), kernel.tensor("A", "int32", np.arange(THREADS))
+    own, tile = kernel.tile("own", "int32", (1,), "local"), kernel.tile("t", "int32", (1, 1), "shared")
+    name = text("tl::AllReduce<tl::SumOp, 16, 1, 0>::run")
+    total = replace(call("call_extern", name, load(own, 0)).value, dtype="int32")
+    row = kernel.tile("r", "int32", (1,), "shared")
+    reduced = call("reduce", region(tile), region(row), text("sum"), number(1), flag(True))
+    first, stored = Store(own, (number(0),), number(1)), Store(out, (kernel.tx,), number(1))
+    summed = If(less(kernel.tx, 48), Store(own, (number(0),), total))
+    source = [Store(tile, (number(0), number(0)), number(1)), If(condition(kernel, given), reduced), stored]
+    found = execute(kernel.snapshot(source, [first, summed, BARRIER, stored]))
+    assert [bool(f.open) for f in found.faults if f.problem == "source-barrier"] == open_faults
+    assert (found.illegal is None) == bool(open_faults)
 
 
 @pytest.mark.parametrize(

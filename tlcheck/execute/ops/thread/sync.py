@@ -17,7 +17,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_barriers import sync_cluster
-from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
+from tlcheck.execute.reasons import AbsentLanes, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.signatures.fences import THREAD_FENCES
@@ -68,7 +68,7 @@ def await_warps(program: KernelProgram, frame: Frame) -> None:
 
 
 def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
-    """Raise Deadlock where a lane comes to a barrier while others of its warp wait for it elsewhere."""
+    """Raise AbsentLanes where a lane comes to a barrier while others of its warp wait for it elsewhere."""
     held = program.state.shared.get("shfl.sync")
     if not isinstance(held, _Awaited) or len(held.lanes) not in (1, frame.worlds):
         return
@@ -76,7 +76,7 @@ def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
     if len(found):
         world, lane = (int(i) for i in found[0])
         what = "waits at a barrier while its warp waits for it in a shuffle"
-        raise Deadlock(what, held.line, world, lane, stmt=program.state.at)
+        raise AbsentLanes(what, held.line, world, lane, stmt=program.state.at)
 
 
 @call("sync_warp", "syncwarp")
