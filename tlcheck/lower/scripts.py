@@ -172,8 +172,9 @@ class Script:
         if refused := captured.refused:
             remarks.append(f"{head} {_kernels_in_words(len(refused))} refused, as it expects: {', '.join(refused)}")
         if captured.names and not captured.kernels and self._is_passed_over(captured):
-            names = ", ".join(captured.names)
-            remarks.append(f"{head} defines {names}, which nothing in it compiles: name it, or declare a case")
+            names, first = ", ".join(captured.names), f"{self.run.file}::{captured.names[0]}"
+            advice = f"name it with its arguments ({first} --arg NAME=VALUE), or declare a case"
+            remarks.append(f"{head} defines {names}, which nothing in it compiles: {advice}")
         ended = captured.ended
         said = captured.kernels or captured.names or captured.refused or self.found
         if ended is None and self.how.keep_going and not said:

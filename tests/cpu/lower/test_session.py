@@ -204,7 +204,8 @@ def test_kernels_that_a_file_does_not_compile_are_lowered_with_their_defaults(
     assert none.failure.message.endswith(f"; name a kernel: {file}::sized (sized needs --arg M=...)")
     nothing, made, _ = lower(tmp_path, [Selection(file, found=True)], scripts=Scripts())
     assert (nothing, made.passed_over) == ([], [file])
-    assert made.remarks == [f"{file} (sm_90): defines sized, which nothing in it compiles: name it, or declare a case"]
+    advice = f"name it with its arguments ({file}::sized --arg NAME=VALUE), or declare a case"
+    assert made.remarks == [f"{file} (sm_90): defines sized, which nothing in it compiles: {advice}"]
     worker.scripts = {"k.py": {"kernels": [], "names": ["a", "sized"]}}
     lowered, _, _ = lower(tmp_path, [Selection(file, found=True)], scripts=Scripts(), arch=("sm_90",))
     assert names(lowered) == [(f"{file}::a", "sm_90", "pinned")], "in a folder, too"
