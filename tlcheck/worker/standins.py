@@ -195,8 +195,10 @@ def told(failure: Failure) -> Failure:
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:
-    """The frame that holds the import statement."""
+    """Return the frame that holds the import statement; None if a file only asks whether a package is installed."""
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code is importlib.util.find_spec.__code__:
+            return None
         frame = frame.f_back
     return frame
 
