@@ -89,7 +89,8 @@ def _all_reduced(
     workspace = _workspace(e.args[1:], distances, first, places, width, program)
     counted, warp = _counted_threads(str(e.value)), program.options.target.warp
     combine = _settled(combine, kind, program)
-    shuffled = next((d for d in distances if workspace is None or d < warp), 0)  # the first of them
+    waits = program.options.target.family != AMD  # whose shuffles leave out lanes that are not active
+    shuffled = next((d for d in distances if waits and (workspace is None or d < warp)), 0)  # the first of them
 
     def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
@@ -201,7 +202,8 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
             current = value.run(frame)
             if cut:
                 current = np.asarray(current).astype(inner.array)
-            await_warps(program, frame)
+            if program.options.target.family != AMD:
+                await_warps(program, frame)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, inner))

@@ -51,13 +51,14 @@ def await_warps(program: KernelProgram, frame: Frame) -> None:
 
     A barrier that such a lane reaches first never lets go. Other instructions that it may wait in are not looked at.
     """
-    if frame.active is None and not frame.lanes % program.options.target.warp:
+    target = program.options.target
+    if frame.active is None and not frame.lanes % target.warp:
         return
     held = program.state.shared.setdefault("shfl.sync", _Awaited(np.zeros((1, frame.lanes), np.bool_)))
     assert isinstance(held, _Awaited)
     mask = frame.mask()
     ended = np.zeros_like(mask) if frame.ended is None else np.broadcast_to(frame.ended, mask.shape)
-    warp = np.arange(frame.lanes) // program.options.target.warp
+    warp = np.arange(frame.lanes) // target.warp
     starts = np.flatnonzero(np.r_[True, warp[1:] != warp[:-1]])
     taken = np.logical_or.reduceat(mask, starts, axis=-1)[:, warp]
     rest = taken & ~mask & ~ended

@@ -265,6 +265,18 @@ def test_all_reduce_shuffles_within_waves_of_64(threads: int) -> None:
     assert np.array_equal(found, a.reshape(-1, threads).sum(axis=1).repeat(threads))
 
 
+def test_nobody_waits_for_lanes_that_are_absent_from_a_shuffle() -> None:
+    """As on NVIDIA part of a warp would, and a barrier of the rest would never let go."""
+    kernel = Kernel(threads=WAVE, lowered=lowered())
+    out, own = kernel.tensor("B", "int32", (WAVE,)), kernel.tile("o", "int32", (1,), "local")
+    name = text("tl::AllReduce<tl::SumOp, 16, 1, 0>::run")
+    total = Expr("call", "int32", (name, load(own, 0)), "call_extern")
+    first = If(Expr("lt", "bool", (kernel.tx, number(48))), Store(own, (number(0),), total))
+    barrier, stored = call("tvm_storage_sync", text("shared")), Store(out, (kernel.tx,), load(own, 0))
+    found = kernel.run(Store(own, (number(0),), number(1)), first, barrier, stored)["B"]
+    assert found.tolist() == [16] * 48 + [1] * 16
+
+
 def test_a_batch_has_no_barrier_of_its_own() -> None:
     kernel, a = Kernel(threads=128, lowered=lowered()), random("int32", 128, 2) % 100
     source, out = kernel.tensor("A", "int32", a), kernel.tensor("B", "int32", (128, 2))
