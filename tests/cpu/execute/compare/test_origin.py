@@ -10,6 +10,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, variable
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.run import execute
@@ -24,8 +25,8 @@ from tlcheck.verdicts.results import read_snapshot
 WRONG = Path(__file__).parents[3] / "fixtures" / "wrong"
 
 
-def origin(snapshot: Snapshot) -> ValueOrigin | None:
-    execution = execute(snapshot, Request())
+def origin(snapshot: Snapshot, executed: Execution | None = None) -> ValueOrigin | None:
+    execution = executed or execute(snapshot, Request())
     output = next(o for o in execution.outputs if o.difference is not None)
     assert output.difference is not None
     return origin_of(snapshot, Request(), output.name, output.difference)
@@ -52,11 +53,11 @@ def test_a_buffer_is_overwritten_through_the_name_of_another() -> None:
 @pytest.mark.parametrize("name", [pytest.param("wait-0.1.9", marks=pytest.mark.slow), "short_wait-0.1.9"])
 def test_a_tile_is_read_while_its_copy_is_under_way(name: str) -> None:
     snapshot = read_snapshot(WRONG / f"{name}.snapshot.json")
-    found = origin(snapshot)
+    execution = execute(snapshot, Request())
+    found = origin(snapshot, execution)
     assert found is not None
     assert (found.kind, found.access.buffer, found.access.index) == ("early", "a", (0, 0))
-    races = execute(snapshot, Request()).races
-    words = origin_in_words(snapshot, found, races).words
+    words = origin_in_words(snapshot, found, execution.races).words
     assert words.startswith("a[0, 0] is read")
     assert words.endswith("is under way: between the two a wait for the copy is missing")
 
