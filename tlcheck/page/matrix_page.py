@@ -60,7 +60,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "reason": claim.reason,
         "finding": found
         and {
-            "rule": f"{found.rule} at {claim.buffer}",
+            "rule": f"{found.rule} at {claim.place}",
             "what": found.what,
             "words": found.words,
             "origin": found.origin.words if found.origin is not None else "",

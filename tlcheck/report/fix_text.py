@@ -73,7 +73,7 @@ def named(configs: Mapping[str, str]) -> str:
 def _finding(result: Result) -> str:
     claim = wrong_claim(result)
     rule = claim.finding.rule if claim.finding is not None else ""
-    return f"{claim.buffer} is wrong ({rule})"
+    return f"{claim.place} is wrong ({rule})"
 
 
 def _tried(kind: str, trials: Sequence[Attempt]) -> str:

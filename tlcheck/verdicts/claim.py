@@ -332,10 +332,15 @@ class Claim:
         return self.verdict in (PROVED, AGREED)
 
     @property
+    def place(self) -> str:
+        """The buffer; the kernel, where threads wait at no buffer."""
+        return "the kernel" if self.buffer == "?" else self.buffer
+
+    @property
     def words(self) -> str:
         """`TLA001 at dQ: 2048 of 4096 lanes ...`; `undecided: dQ: ...`."""
         if self.finding is not None:
-            return f"{self.finding.rule} at {self.buffer}: {self.finding.what}"
+            return f"{self.finding.rule} at {self.place}: {self.finding.what}"
         return f"{self.verdict}: {self.buffer}" + (f": {self.coded}" if self.reason else "")
 
     @property

@@ -219,3 +219,10 @@ def test_an_atomic_that_no_proof_follows_agrees_with_its_output(
     atomic = claim("atomic", "undecided").because(Reason(reason, "another form"))
     (found,) = with_content((atomic,), (ran("output", outcome),))
     assert (found.verdict, bool(found.code)) == (verdict, verdict == "undecided")
+
+
+@pytest.mark.parametrize(("buffer", "place"), [("B", "B"), ("?", "the kernel")])
+def test_a_claim_about_no_buffer_is_about_the_kernel(buffer: str, place: str) -> None:
+    """Threads that wait in a shuffle, say."""
+    assert claim("legality", "undecided", buffer).place == place
+    assert claim("legality", buffer=buffer).words.split(":")[0].endswith(f" at {place}")
