@@ -802,6 +802,37 @@ def scan_after_a_product():
     return main
 
 
+@tilelang.jit
+def rows_by_warps():
+    """Six of eight warps hold the three rows: of the others, lane 31 takes no part in the sums' shuffles."""
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 32), "float32"), B: T.Tensor((3, 32), "float32")):
+        with T.Kernel(1, threads=256) as _:
+            f, g = T.alloc_fragment((3, 32), "float32"), T.alloc_fragment((3,), "float32")
+            s = T.alloc_shared((3,), "float32")
+            T.copy(A, f)
+            T.reduce_sum(f, g, dim=1)
+            T.copy(g, s)
+            for i, j in T.Parallel(3, 32):
+                B[i, j] = f[i, j] + s[i]
+
+    return main
+
+
+@tilelang.jit
+def neighbours_in_a_ring():
+    """Each element comes from the next column, the last column from the first: it comes from the next row."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16, 4), "float32"), B: T.Tensor((64, 4), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            for i, j in T.Parallel(64, 4):
+                B[i, j] = A[i % 16, (j + 1) % 4]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -849,3 +880,5 @@ either = Case(two_sources)
 negative = Case(wide_rows_beside_a_pipeline, {}, ("sm_90",))
 asked = Case(cleared_if)
 overwritten = Case(scan_after_a_product)
+absent = Case(rows_by_warps)
+wrapped = Case(neighbours_in_a_ring)
