@@ -39,7 +39,7 @@ tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 Click a name to see the wrong CUDA, the guilty pass, TileLang's issue (searched by 2026-11-29) and what an H200 did.
 Tests keep all verdicts in [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 32 of these bugs, 17 of them in the order or legality of accesses. 20 gave wrong results on
+0.1.15 has 33 of these bugs, 17 of them in the order or legality of accesses. 20 gave wrong results on
 [an H100](../results/h100/README.md). The last column is the workaround that
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """

@@ -833,6 +833,29 @@ def neighbours_in_a_ring():
     return main
 
 
+@tilelang.jit
+def reduced_after_a_pipeline():
+    """A reducer is set after a pipeline whose producer has threads of its own: nothing sets it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), C: T.Tensor((128, 128), "float32"), O: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a, c = T.alloc_shared((128, 64), "float16"), T.alloc_fragment((128, 128), "float32")
+            r, f = T.alloc_reducer((128,), "float32", op="min"), T.alloc_fragment((128,), "float32")
+            T.clear(c)
+            for _k in T.Pipelined(1, num_stages=2):
+                T.copy(A, a)
+                T.gemm(a, a, c, transpose_B=True)
+            T.copy(c, C)
+            T.reducer_init(r)
+            for i, _j in T.Parallel(128, 16):
+                T.reducer_update(r[i], T.cast(i, "float32"))
+            T.finalize_reducer(r, f)
+            T.copy(f, O)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -882,3 +905,4 @@ asked = Case(cleared_if)
 overwritten = Case(scan_after_a_product)
 absent = Case(rows_by_warps)
 wrapped = Case(neighbours_in_a_ring)
+unset = Case(reduced_after_a_pipeline)
