@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
@@ -92,17 +93,26 @@ def _allowed(predicate: Run | None, frame: Frame) -> Array | None:
     return frame.among(np.broadcast_to(np.asarray(predicate(frame), np.bool_), (frame.worlds, frame.lanes)))
 
 
+def _cleared(address: Expr, octets: int, program: KernelProgram) -> BufferElement:
+    """So many bytes from an address on. A part of merged memory is named in bytes, whatever it is seen as elsewhere."""
+    pointers, pointer = program.pointers, address.args[0] if address.value == "handle_add_byte_offset" else address
+    declared = pointers.declared(pointer)
+    if pointer is not address and declared is not None:
+        kind = min(pointers.kinds(declared), key=lambda seen: seen.bits)
+        return program.addresses.octets(pointer, address.args[1], kind, octets * 8 // kind.bits)
+    return program.pointer(address, octets * 8 // program.addresses.kind(address).bits)
+
+
 @call("ptx_st_bulk_shared")
 def bulk_zeros(e: Expr, program: KernelProgram) -> Run:
     """st.bulk (address, bytes, value): a thread writes zeros to shared memory (PTX 9.7.9.14)."""
     if any(a.op != "int" for a in e.args[1:3]) or e.args[2].value or not e.args[1].value:
         raise NotModelled("ptx_st_bulk_shared of unknown size or value")
-    kind = program.addresses.kind(e.args[0])
-    place = program.pointer(e.args[0], int(e.args[1].value) * 8 // kind.bits)
+    place = _cleared(e.args[0], int(e.args[1].value), program)
     place.aligned = _BULK_ALIGNED
 
     def run(frame: Frame) -> int:
-        place.store(frame, kind.array.type(0))
+        place.store(frame, place.kind.array.type(0))
         return 0
 
     return run

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, region
+from tests.cpu.execute.ops.tile.building import Array, Kernel, buffer, call, load, multiply, number, random, region
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
-from tlcheck.snapshot.ir import Expr, If, Seq, Store
+from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Store
 from tlcheck.targets.lookup import target
 
 THREADS = 8
@@ -86,3 +86,16 @@ def test_bulk_zeros_begin_at_16_bytes_and_stay_within_the_buffer() -> None:
 def test_bulk_zeros_are_of_sm_100() -> None:
     with pytest.raises(NotModelled, match="ptx_st_bulk_shared on sm_90"):
         zeroed(Options(source=False, target=target("sm_90")))
+
+
+def test_bulk_zeros_of_merged_memory_are_counted_in_bytes() -> None:
+    """Up to 0.1.12 the address is of the whole, and no element of it is a byte."""
+    kernel = Kernel(threads=16, lowered=Options(source=False, target=target("sm_100")))
+    whole, out = kernel.tile("buf_dyn_shmem", "uint8", (64,)), kernel.tensor("B", "float32", np.full(16, 7.0))
+    part = buffer("s", "float32", (16,), "shared.dyn")
+    bound = Bind(part.data, call("handle_add_byte_offset", whole.data, number(0)).value)
+    ones = Store(part, (kernel.tx,), Expr("float", "float32", (), 1.0))
+    place = call("handle_add_byte_offset", whole.data, number(16)).value
+    alone = If(Expr("eq", "bool", (kernel.tx, number(3))), call("ptx_st_bulk_shared", place, number(32), number(0)))
+    found = kernel.run(bound, ones, alone, Store(out, (kernel.tx,), load(part, kernel.tx)))["B"]
+    assert found.tolist() == [1.0] * 4 + [0.0] * 8 + [1.0] * 4
