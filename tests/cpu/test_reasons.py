@@ -75,6 +75,7 @@ def test_whatever_stops_an_execution_has_a_kind() -> None:
         stops.SourceUnclear("x"),
         stops.Illegal("x", 0, 0, 0),
         stops.Deadlock("x", 0, 0, 0),
+        stops.AbsentLanes("x", 0, 0, 0),
         stops.Unkept("x", 0, 0, 0),
         stops.Unaligned("x", 0, 0, 0),
         stops.Overrun("x", 0, 0, 0),

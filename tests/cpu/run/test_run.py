@@ -268,7 +268,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     """Ctrl-C while one case runs and another one waits."""
     python = make_interpreter(tmp_path / "toolchain", {"verify": {"answer": done(RIGHT), "sleep": 600}})
     command = [sys.executable, "-m", "tlcheck", "run", str(RIGHT), str(WRONG), "--toolchain", str(python)]
-    process = subprocess.Popen([*command, "--jobs", "1"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, "--jobs", "1", "--quiet"], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while "verify" not in _log(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
