@@ -130,7 +130,7 @@ def _case_file(
         name = unique_name(f"{origin.function}_case", {*names.values(), *modules.values()}, "_")
         names |= dict.fromkeys((lowered.run.position for lowered in group), name)
         cases.append(_case(name, group, modules[_module(origin, script)], files))
-    return names, _head(script, kernels, paths) + "\n".join(cases) if cases else ""
+    return names, _head(script, kernels, modules, paths) + "\n".join(cases) if cases else ""
 
 
 def _paths(script: str, pythonpath: Sequence[str], output: Path) -> str:
@@ -146,9 +146,9 @@ def _paths(script: str, pythonpath: Sequence[str], output: Path) -> str:
     return "\n".join(lines)
 
 
-def _head(script: str, kernels: Sequence[Lowered], paths: str) -> str:
+def _head(script: str, kernels: Sequence[Lowered], modules: Mapping[str, str], paths: str) -> str:
+    """modules: the name of each in the case file."""
     origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
-    modules = _module_names(kernels, script)
     torch = any("torch." in source for origin in origins for source in origin.args.values())
     recorded = any(lowered.recorded is not None and lowered.recorded.file is not None for lowered in kernels)
     return _HEAD.format(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Thread, While
@@ -11,29 +11,38 @@ from tlcheck.snapshot.walk import children, postorder, statements
 
 def divergent_calls(function: Function, names: Collection[str]) -> Iterator[Stmt]:
     """The calls of these names under a condition, or in a loop, that may differ between the threads of a block."""
-    threads, tensors = _threads(function), {b.data.uid for b in function.buffers}
+    tensors = {b.data.uid for b in function.buffers}
+
+    def differs(root: Expr, threads: set[int]) -> bool:
+        return _differs(root, threads, tensors)
+
+    threads = variables_of_threads(function, differs)
     left: list[tuple[Stmt, bool]] = [(function.body, False)]
     while left:
         stmt, divergent = left.pop()
         if divergent and isinstance(stmt, Evaluate) and name_of_call(stmt.value) in names:
             yield stmt
-        divergent = divergent or any(_differs(e, threads, tensors) for e in _deciding(stmt))
+        divergent = divergent or any(differs(e, threads) for e in _deciding(stmt))
         left += [(child, divergent) for child in reversed(list(children(stmt)))]
 
 
 def _deciding(stmt: Stmt) -> tuple[Expr, ...]:
-    """What decides whether, or how often, the statements in this one run."""
+    """Return the expressions that decide whether, or how often, the statements in this one run."""
     if isinstance(stmt, (If, While)):
         return (stmt.condition,)
     return (stmt.start, stmt.extent) if isinstance(stmt, For) else ()
 
 
-def _threads(function: Function) -> set[int]:
-    """The variables that differ between the threads of a block."""
-    found = {s.var.uid for s in statements(function.body) if isinstance(s, Thread) and s.tag.startswith("thread")}
+def variables_of_threads(function: Function, differs: Callable[[Expr, set[int]], bool]) -> set[int]:
+    """Return the variables that differ between the threads of a block. differs: whether an expression does, given some
+    of them.
+    """
+    threads = [
+        s for s in statements(function.body) if isinstance(s, Thread) and s.tag.startswith(("thread", "vthread"))
+    ]
+    found = {s.var.uid for s in threads}
     binds = [s for s in statements(function.body) if isinstance(s, Bind)]
-    tensors = {b.data.uid for b in function.buffers}
-    while more := {b.var.uid for b in binds if b.var.uid not in found and _differs(b.value, found, tensors)}:
+    while more := {b.var.uid for b in binds if b.var.uid not in found and differs(b.value, found)}:
         found |= more
     return found
 

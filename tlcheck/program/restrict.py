@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tlcheck.program.divergence import variables_of_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.equality import key_of
-from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread, While
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Seq, Stmt, Store, While
+from tlcheck.snapshot.walk import children, expressions, postorder
 
 _SIGNATURE = re.compile(r"__global__[^{;]*")
 _PLAIN = re.compile(r"\*\s*(\w+)\s*[,)]")  # a parameter that is a pointer without `__restrict__`
@@ -28,20 +29,7 @@ def read_early(function: Function, printed: str) -> tuple[str, int] | None:
     plain = {name for signature in signatures for name in _PLAIN.findall(signature)}
     plain -= {name for signature in signatures for name in _RESTRICTED.findall(signature)}
     names = {p.uid: str(p.value) for p in function.params if p.dtype == "handle" and p.value not in plain}
-    return next(_Walk(names, _of_threads(function)).reads(function.body, ()), None)
-
-
-def _of_threads(function: Function) -> frozenset[int]:
-    """The variables that differ between the threads of a block."""
-    found = {
-        s.var.uid
-        for s in statements(function.body)
-        if isinstance(s, Thread) and s.tag.startswith(("thread", "vthread"))
-    }
-    binds = [s for s in statements(function.body) if isinstance(s, Bind)]
-    while more := {b.var.uid for b in binds if b.var.uid not in found and _differs(b.value, found)}:
-        found |= more
-    return frozenset(found)
+    return next(_Walk(names, frozenset(variables_of_threads(function, _differs))).reads(function.body, ()), None)
 
 
 def _differs(e: Expr, threads: set[int] | frozenset[int]) -> bool:
@@ -60,7 +48,7 @@ class _Stored:
 
 @dataclass
 class _Walk:
-    """Goes through a kernel in order, through loops twice. pointers: of tensors, by uid; threads: see `_of_threads`."""
+    """Goes through a kernel in order, through loops twice. pointers: of tensors, by uid; threads: their variables."""
 
     pointers: dict[int, str]
     threads: frozenset[int]

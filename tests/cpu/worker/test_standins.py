@@ -1,4 +1,4 @@
-"""What is not installed has a stand-in where a user's file imports it, and nowhere else."""
+"""A package that is not installed has a stand-in where a user's file imports it, and nowhere else."""
 
 from __future__ import annotations
 

@@ -360,7 +360,7 @@ def _is_without_values(key: Key) -> bool:
 def done_as_on_a_gpu(do: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Do an operation of torch on the CPU. A product of 16-bit floats is computed in float32 and rounded once.
 
-    So does a GPU. Without instructions for these types a CPU takes 70 times as long for them as for float32.
+    A GPU does the same. A CPU without instructions for these types takes 70 times as long for them as for float32.
     """
     dtypes = {leaf.dtype for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)}
     if do not in _PRODUCTS or len(dtypes) != 1 or not dtypes <= {torch.float16, torch.bfloat16}:

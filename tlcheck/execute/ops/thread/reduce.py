@@ -89,14 +89,13 @@ def _all_reduced(
     workspace = _workspace(e.args[1:], distances, first, places, width, program)
     counted, warp = _counted_threads(str(e.value)), program.options.target.warp
     combine = _settled(combine, kind, program)
-    waits = program.options.target.family != AMD  # whose shuffles leave out lanes that are not active
-    shuffled = next((d for d in distances if waits and (workspace is None or d < warp)), 0)  # the first of them
+    shuffled = next((d for d in distances if workspace is None or d < warp), 0)  # the first of them
 
     def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
             if workspace is None or distance < warp:
                 if distance == shuffled:
-                    await_warps(program, frame)
+                    _await_warps(program, frame)
                 thread = np.arange(frame.lanes).reshape(1, -1)
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, kind))
             else:
@@ -104,6 +103,12 @@ def _all_reduced(
         return current
 
     return run
+
+
+def _await_warps(program: KernelProgram, frame: Frame) -> None:
+    """Wait for the rest of each warp; on AMD nobody does, and shuffles leave out lanes that are not active."""
+    if program.options.target.family != AMD:
+        await_warps(program, frame)
 
 
 def _butterfly(name: str) -> tuple[str, list[int], int]:
@@ -202,8 +207,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
             current = value.run(frame)
             if cut:
                 current = np.asarray(current).astype(inner.array)
-            if program.options.target.family != AMD:
-                await_warps(program, frame)
+            _await_warps(program, frame)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, inner))

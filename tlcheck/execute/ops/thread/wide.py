@@ -94,7 +94,7 @@ def _allowed(predicate: Run | None, frame: Frame) -> Array | None:
 
 
 def _cleared(address: Expr, octets: int, program: KernelProgram) -> BufferElement:
-    """So many bytes from an address on. A part of merged memory is named in bytes, whatever it is seen as elsewhere."""
+    """Return so many bytes from an address on. A part of merged memory is named in bytes, also if nothing else is."""
     pointers, pointer = program.pointers, address.args[0] if address.value == "handle_add_byte_offset" else address
     declared = pointers.declared(pointer)
     if pointer is not address and declared is not None:
