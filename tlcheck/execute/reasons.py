@@ -124,5 +124,8 @@ class Deadlock(Illegal):
         return f"deadlock: {self.what}"
 
 
+@dataclass
 class AbsentLanes(Deadlock):
-    """Part of a warp that waits in an instruction for the rest, which waits elsewhere."""
+    """Part of a warp that waits in an instruction for the rest, which waits elsewhere. exchange: that instruction."""
+
+    exchange: Stmt | None = None

@@ -47,7 +47,11 @@ def is_of_warp(e: Expr) -> bool:
     """Whether an expression is a shuffle of all lanes that its mask can name."""
     if e.op != "call" or name_of_call(e) not in SHUFFLES:
         return False
-    lanes = arguments_of_call(e)[0]
+    return names_all_lanes(arguments_of_call(e)[0])
+
+
+def names_all_lanes(lanes: Expr) -> bool:
+    """Whether a mask is a number that names all lanes of a warp."""
     while lanes.op == "cast":
         lanes = lanes.args[0]
     return lanes.op == "int" and int(lanes.value or 0) & LANES == LANES

@@ -105,6 +105,8 @@ class Faults:
         stmt, reasons = illegal.stmt, frozenset((reason,))
         if isinstance(illegal, Unkept):
             return self._of_promise(illegal, block, reason)
+        if isinstance(illegal, AbsentLanes):
+            return self._of_lanes(illegal, block, reason)
         if isinstance(illegal, Deadlock) and illegal.buffer != "?":
             return self._of_wait(illegal, block, reason) if hangs else None
         if is_of_barrier(illegal):
@@ -195,6 +197,14 @@ class Faults:
         act = self._made(f"{name} that does not hold", block, promise.lane, stmt)
         why = "" if self._given or not steered else _ON_DRAWN
         return Fault(PROMISE, name, promise.line, what, (), act, None, why, frozenset((reason,)))
+
+    def _of_lanes(self, illegal: AbsentLanes, block: tuple[int, int, int], reason: str) -> Fault:
+        """An exchange within a warp, whose other lanes wait at a barrier meanwhile."""
+        what = "threads wait here for the rest of their warp, which waits at a barrier instead"
+        act = self._made(str(illegal), block, illegal.lane, illegal.exchange)
+        always = all(self._steering.runs_always(s) for s in (illegal.exchange, *barriers_of(self._function)))
+        why = "" if self._given or always else _ON_DRAWN
+        return Fault(BARRIER, "", illegal.line, what, (), act, None, why, frozenset((reason,)))
 
     def _of_wait(self, deadlock: Deadlock, block: tuple[int, int, int], reason: str) -> Fault:
         """A wait for a phase of an mbarrier that nobody completes."""

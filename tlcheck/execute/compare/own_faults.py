@@ -17,7 +17,7 @@ from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.observe.attribution import Attributed
-from tlcheck.execute.observe.exits import TensorExitsOfRun
+from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
 from tlcheck.execute.observe.races import RACING
 from tlcheck.execute.reasons import Illegal, Overrun, Stopped
 from tlcheck.execute.request import LOWERED
@@ -70,10 +70,15 @@ class OwnFaults:
         levels, guarded = self.levels, not self.levels.snapshot.is_on(_UNGUARDED)
         if (levels.request.is_own and guarded) or not levels.source_run[0].strayed:
             return None
+        return self._source.of_stray(illegal, self._exits, guarded=guarded)
+
+    @cached_property
+    def _exits(self) -> Sequence[TensorExit]:
+        """How the source leaves its tensors on this draw."""
         leaving = TensorExitsOfRun()
         with suppress(Stopped):
-            levels.plainly().source_invocation(self.draw).run(leaving)
-        return self._source.of_stray(illegal, leaving.found, guarded=guarded)
+            self.levels.plainly().source_invocation(self.draw).run(leaving)
+        return leaving.found
 
     @cached_property
     def _source(self) -> Faults:
@@ -93,10 +98,8 @@ class OwnFaults:
             return
         levels, given = self.levels, self.levels.request.is_own
         if suspicious(levels.source_run[0].strayed):
-            leaving = TensorExitsOfRun()
             with suppress(Stopped):
-                levels.plainly().source_invocation(self.draw).run(leaving)
-                yield from exits_of(levels.source, leaving.found, levels.sizes, given)
+                yield from exits_of(levels.source, self._exits, levels.sizes, given)
         yield from idle_waits_of(levels.source)
         missed = None if levels.diverged is None else self._barrier(said_of(levels.diverged))
         if missed is not None and missed.reasons.intersection(open_):

@@ -20,6 +20,7 @@ from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.options import Options, target_of
 from tlcheck.execute.reasons import (
+    AbsentLanes,
     Deadlock,
     Entangled,
     Illegal,
@@ -246,7 +247,7 @@ class BothLevels:
                 if isinstance(illegal, Deadlock) and illegal.buffer != "?" and self._waits is None:
                     self._waits = illegal, draw
                 self._asked |= invocation.asked
-                if self.diverged is None and is_of_barrier(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
+                if self.diverged is None and _may_be_repaired(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
                     self.diverged = illegal  # TileLang may make a barrier of fewer threads of it
                     draws.insert(0, draw)
         problem = self.diverged or problem
@@ -410,6 +411,11 @@ class BothLevels:
 def is_of_barrier(illegal: Illegal) -> bool:
     """Whether threads wait for others in vain, or a barrier has not the threads that it counts."""
     return isinstance(illegal, Deadlock) or "barrier" in illegal.what
+
+
+def _may_be_repaired(illegal: Illegal) -> bool:
+    """Whether TileLang may make something else of it that is right."""
+    return is_of_barrier(illegal) and not isinstance(illegal, AbsentLanes)
 
 
 def pointers(buffers: Sequence[Buffer]) -> tuple[str, ...]:

@@ -2,14 +2,16 @@
 
 ## What it does
 
-`T.sync_threads()` stands in a branch that some threads of the block do not take.
+`T.sync_threads()` stands in a branch that some threads of the block do not take. Or a warp exchanges values in such a
+branch (`T.shfl_xor`, `T.warp_reduce_sum`), and the rest of the warp waits at a barrier behind it.
 
 ## Why is this bad?
 
 The other threads wait for them, or meet them at another barrier. A GPU hangs, or orders the wrong statements (CUDA
-C++ Programming Guide, "Synchronization Functions").
+C++ Programming Guide, "Synchronization Functions"). The same holds for an exchange: it waits for all threads of the
+warp that it names (PTX ISA, `shfl.sync`).
 
-The witness names the barrier, and how many threads reach it.
+The witness names the barrier, and how many threads reach it, or a thread that the exchange waits for.
 
 ## Example
 

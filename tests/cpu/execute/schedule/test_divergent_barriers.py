@@ -16,6 +16,7 @@ from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, If, Seq, Stmt, Stor
 THREADS = 64
 BARRIER = call("tvm_storage_sync", text("shared"))
 LEAVE = call("thread_return")
+HALF = Expr("float", "float32", value=0.5)
 WORKSPACE = buffer("w", "int32", (2 * THREADS,), "shared")
 
 
@@ -178,4 +179,51 @@ def test_a_reduction_in_a_branch_of_some_threads_is_the_authors(
 def test_a_shuffle_ends_where_all_of_its_warp_come_or_have_ended(taking_part: int, after: tuple[Stmt, ...]) -> None:
     found = _partly_reduced(taking_part, *after)
     assert found.illegal is None
+    assert [o.verdict for o in found.outputs] == ["agreed"]
+
+
+def _exchanged(
+    condition: Callable[[Kernel, Buffer], Expr], *, mask: int = 0xFFFFFFFF, vote: bool = False, arch: str = "sm_90"
+) -> Execution:
+    """Threads of a branch exchange values as the author wrote it, and all meet at a barrier behind it."""
+    kernel = Kernel(threads=THREADS)
+    out, given = kernel.tensor("B", "int32", (THREADS,)), kernel.tensor("A", "float32", (THREADS,))
+    own, lanes = kernel.tile("own", "int32", (1,), "local"), Expr("int", "uint32", value=mask)
+    shuffled = replace(call("shfl_xor_sync", lanes, load(own, 0), number(1)).value, dtype="int32")
+    asked = replace(call("any_sync", lanes, load(own, 0)).value, dtype="int32")
+    exchange = Store(own, (number(0),), asked if vote else shuffled)
+    stored = Store(out, (kernel.tx,), load(own, 0))
+    body = [Store(own, (number(0),), kernel.tx), If(condition(kernel, given), exchange), BARRIER, stored]
+    return execute(replace(kernel.snapshot(body, body), target=arch))
+
+
+@pytest.mark.parametrize("vote", [False, True])
+@pytest.mark.parametrize(
+    ("condition", "is_open"),
+    [
+        pytest.param(lambda k, a: less(k.tx, 48), False, id="of threads"),
+        pytest.param(lambda k, a: Expr("lt", "bool", (load(a, k.tx), HALF)), True, id="of what each thread reads"),
+    ],
+)
+def test_a_shuffle_of_the_authors_that_part_of_a_warp_executes_is_the_authors(
+    condition: Callable[[Kernel, Buffer], Expr], is_open: bool, vote: bool
+) -> None:
+    found = _exchanged(condition, vote=vote)
+    assert [(f.problem, bool(f.open)) for f in found.faults] == [("source-barrier", is_open)]
+    assert [o.verdict for o in found.outputs] == ["undecided"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "mask", "arch"),
+    [
+        pytest.param(lambda k, a: less(k.tx, 32), 0xFFFFFFFF, "sm_90", id="whole warps"),
+        pytest.param(lambda k, a: less(k.tx, 48), 0xFFFF, "sm_90", id="a mask that names fewer"),
+        pytest.param(lambda k, a: less(k.tx, 48), 0xFFFFFFFF, "gfx942", id="waves do not wait"),
+    ],
+)
+def test_a_shuffle_of_the_lanes_that_it_names_ends(
+    condition: Callable[[Kernel, Buffer], Expr], mask: int, arch: str
+) -> None:
+    found = _exchanged(condition, mask=mask, arch=arch)
+    assert found.faults == ()
     assert [o.verdict for o in found.outputs] == ["agreed"]

@@ -95,7 +95,7 @@ def _all_reduced(
         for distance in distances:
             if workspace is None or distance < warp:
                 if distance == shuffled:
-                    _await_warps(program, frame)
+                    await_warps(program, frame)
                 thread = np.arange(frame.lanes).reshape(1, -1)
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, kind))
             else:
@@ -103,12 +103,6 @@ def _all_reduced(
         return current
 
     return run
-
-
-def _await_warps(program: KernelProgram, frame: Frame) -> None:
-    """Wait for the rest of each warp; on AMD nobody does, and shuffles leave out lanes that are not active."""
-    if program.options.target.family != AMD:
-        await_warps(program, frame)
 
 
 def _butterfly(name: str) -> tuple[str, list[int], int]:
@@ -207,7 +201,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
             current = value.run(frame)
             if cut:
                 current = np.asarray(current).astype(inner.array)
-            _await_warps(program, frame)
+            await_warps(program, frame)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, inner))

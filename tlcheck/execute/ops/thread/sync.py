@@ -21,7 +21,8 @@ from tlcheck.execute.reasons import AbsentLanes, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.signatures.fences import THREAD_FENCES
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.targets.target import AMD
 
 _BARRIERS = 16  # PTX: a block has barriers 0 to 15
 
@@ -40,19 +41,24 @@ class _Counters:
 
 @dataclass(eq=False)
 class _Awaited:
-    """Lanes for which others of their warp wait in an instruction that names them, (worlds, threads)."""
+    """Lanes for which others of their warp wait in an instruction that names them, (worlds, threads).
+
+    line, stmt: of the instruction in which somebody began to wait last.
+    """
 
     lanes: Array
     line: int = 0
+    stmt: Stmt | None = None
 
 
 def await_warps(program: KernelProgram, frame: Frame) -> None:
     """Whoever is active waits for the rest of its warp, but for lanes that have ended (PTX, shfl.sync).
 
-    A barrier that such a lane reaches first never lets go. Other instructions that it may wait in are not looked at.
+    A barrier that such a lane reaches first never lets go. Other instructions that it may wait in are not looked at. On
+    AMD nobody waits, and shuffles leave out lanes that are not active.
     """
     target = program.options.target
-    if frame.active is None and not frame.lanes % target.warp:
+    if target.family == AMD or (frame.active is None and not frame.lanes % target.warp):
         return
     held = program.state.shared.setdefault("shfl.sync", _Awaited(np.zeros((1, frame.lanes), np.bool_)))
     assert isinstance(held, _Awaited)
@@ -63,7 +69,7 @@ def await_warps(program: KernelProgram, frame: Frame) -> None:
     taken = np.logical_or.reduceat(mask, starts, axis=-1)[:, warp]
     rest = taken & ~mask & ~ended
     if rest.any():
-        held.line = program.state.line
+        held.line, held.stmt = program.state.line, program.state.at
     before = held.lanes if len(held.lanes) in (1, frame.worlds) else np.zeros_like(mask)
     held.lanes = rest | (before & ~mask)
 
@@ -77,7 +83,7 @@ def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
     if len(found):
         world, lane = (int(i) for i in found[0])
         what = "waits at a barrier while its warp waits for it in a shuffle"
-        raise AbsentLanes(what, held.line, world, lane, stmt=program.state.at)
+        raise AbsentLanes(what, held.line, world, lane, stmt=program.state.at, exchange=held.stmt)
 
 
 @call("sync_warp", "syncwarp")

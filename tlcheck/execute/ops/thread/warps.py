@@ -15,11 +15,11 @@ from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
-from tlcheck.execute.ops.thread.sync import meet
+from tlcheck.execute.ops.thread.sync import await_warps, meet
 from tlcheck.execute.options import ABSENT
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
-from tlcheck.program.exchanges import LANES, is_of_warp
+from tlcheck.program.exchanges import LANES, is_of_warp, names_all_lanes
 from tlcheck.snapshot.ir import Expr
 
 Source = Callable[[Array, Array, Array], Array]
@@ -89,6 +89,7 @@ def _shuffle(source: Source) -> Callable[[Expr, KernelProgram], Run]:
             other = source(lane, np.asarray(by.run(frame), np.int64), size)
             given = value.run(frame)
             if whole:
+                await_warps(program, frame)
                 program.observers.exchanged(e, frame.mask())
             return from_lanes(given, thread - lane + other, frame, program, kind)
 
@@ -151,9 +152,12 @@ def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelPro
     def handler(e: Expr, program: KernelProgram) -> Run:
         condition = program.code(e.args[-1]) if e.args else None
         kind, warp = kind_of(e.dtype), program.options.target.warp
+        whole = len(e.args) > 1 and names_all_lanes(e.args[0])
         _threads(program)
 
         def run(frame: Frame) -> Value:
+            if whole:
+                await_warps(program, frame)
             says = 1 if condition is None else condition.run(frame)
             votes, active = of_warp(says, frame, warp), of_warp(1, frame, warp)
             found = np.broadcast_to(combine(votes, active), votes.shape)
