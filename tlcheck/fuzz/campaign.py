@@ -124,7 +124,7 @@ class Campaign:
     def _record(self, kernel: FuzzedKernel, arch: str, judged: Judged, found: KernelOutcome, before: str) -> None:
         state = self.folder.state
         state.sorts[found.sort] += 1
-        self.folder.log(kernel.number, arch, found.sort, kernel.made, found.what)
+        self.folder.log(kernel.number, arch, found.sort, kernel.made, found.what, round(judged.seconds, 2))
         state.lowering += judged.lowering
         state.seconds += judged.seconds
         if found.sort in ("agreed", "refuted", "undecided"):
@@ -133,17 +133,20 @@ class Campaign:
             state.drawn.update(kernel.drawn)
         if found.sort not in ("agreed", "refuted"):
             state.reasons[f"{found.sort}: {plain(found.what)}"] += 1
+        each = zip(found.symptoms, found.says, strict=True)
+        names = [known(shows, says, kernel.text, self.folder.toolchain) for shows, says in each]
+        self.folder.meet(dict.fromkeys(filter(None, names)), kernel.number, kernel.text)
         if found.sort in ("refuted", "crashed", "failed"):
-            self._keep(kernel, arch, found, before)
+            self._keep(kernel, arch, found, next(iter(names), ""), before)
         if time.monotonic() - self._saved > _PAUSE:
             self.folder.save()
             self._saved = time.monotonic()
         self.told(self.folder)
 
-    def _keep(self, kernel: FuzzedKernel, arch: str, found: KernelOutcome, before: str) -> None:
-        """Keep what shows in a way of its own."""
+    def _keep(self, kernel: FuzzedKernel, arch: str, found: KernelOutcome, name: str, before: str) -> None:
+        """Keep what shows in a way of its own. name: as which it is known, empty for none."""
         shows = found.symptoms[0] if found.symptoms else Symptom(found.sort, "", "", plain(found.what))
-        alike = self.folder.alike(shows)
+        alike = self.folder.alike(shows, name)
         if alike is not None:
             alike.count += 1
             return
@@ -151,6 +154,6 @@ class Campaign:
         place = f"{len(state.found) + 1:04}-{shows.rule}-{arch}"
         made = Found(
             place, found.sort, shows, found.what, kernel.number, arch, kernel.name, kernel.made, kernel.changes,
-            found.symptoms[1:], known(shows), against=before,
+            found.symptoms[1:], name, against=before,
         )  # fmt: skip
         self.folder.add(made, kernel.text)

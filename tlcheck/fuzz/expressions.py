@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from tlcheck.fuzz.writer import DrawnBuffer, KernelText
 
-_OF_FLOATS = {"add": 4, "subtract": 2, "multiply": 2, "max": 1, "min": 1, "select": 2, "abs": 1, "constant": 1}
+_OF_FLOATS = {
+    "add": 4, "subtract": 2, "multiply": 2, "max": 1, "min": 1, "select": 2, "abs": 1, "constant": 1, "cast": 1.2,
+    "two tensors": 0.6,
+}  # fmt: skip
 _OF_INTEGERS = _OF_FLOATS | {"bits": 1, "shift": 1, "quotient": 1, "remainder": 1}
+_CAST = ("uint8", "int8", "int16", "uint8", "int8", "float16", "int32", "float32")  # the first ones into any
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
 
 
@@ -78,6 +82,12 @@ def _combined(w: KernelText, chosen: str, first: str, dtype: str, extents: dict[
             return f"T.{chosen}({first}, {second()})"
         case "select":
             return f"T.if_then_else({condition(w, extents)}, {first}, {second()})"
+        case "cast":
+            narrow = w.chance.among(_CAST if dtype in ("int32", "int64", "float32") else _CAST[:2])
+            computed = f"{value(w, narrow, extents, depth - 1)} {w.chance.among('+-')} {leaf(w, narrow, extents)}"
+            return f'T.cast({computed}, "{dtype}")'
+        case "two tensors" if extents and max(extents.values()) > 1:
+            return two_tensors(w, dtype, extents)
         case "abs" if dtype not in ("uint8",):
             return f"T.abs({first})"
         case "bits":
@@ -93,6 +103,8 @@ def _combined(w: KernelText, chosen: str, first: str, dtype: str, extents: dict[
 def leaf(w: KernelText, dtype: str, extents: dict[str, int]) -> str:
     """Return an element, an index or a constant, cast where its dtype is another one."""
     readable = [b for b in w.buffers if b.scope != "local" and _fits(b, extents)]
+    if extents and w.chance.of(0.12):
+        return direct(w, dtype, extents)
     if readable and w.chance.of(0.85):
         chosen = w.chance.among(readable)
         text = place(w, chosen, extents)
@@ -100,6 +112,23 @@ def leaf(w: KernelText, dtype: str, extents: dict[str, int]) -> str:
     if extents and w.chance.of(0.5):
         return f'T.cast({w.chance.among(list(extents))}, "{dtype}")'
     return constant(w, dtype, w.chance.number(-3, 5))
+
+
+def direct(w: KernelText, dtype: str, extents: dict[str, int]) -> str:
+    """Return an element of a new tensor, read without a tile between: of the loop's sizes, or of smaller ones."""
+    count = w.chance.number(1, len(extents))
+    sizes = [w.chance.among((extents[n], extents[n], extents[n], 4, 7, 16)) for n in list(extents)[-count:]]
+    return place(w, w.tensor(tuple(sizes), dtype), extents)
+
+
+def two_tensors(w: KernelText, dtype: str, extents: dict[str, int]) -> str:
+    """Return an element of one tensor, or of another one beyond its end."""
+    name = w.chance.among([n for n in extents if extents[n] > 1])
+    first = w.chance.among((extents[name] // 2, w.chance.number(1, extents[name] - 1)))
+    last = extents[name] - first
+    one, other = w.tensor((first,), dtype), w.tensor((last,), dtype)
+    beyond = w.chance.among((f"{name} - {first}", f"{extents[name] - 1} - {name}"))
+    return f"T.if_then_else({name} < {first}, {one.name}[{name}], {other.name}[{beyond}])"
 
 
 def _fits(b: DrawnBuffer, extents: dict[str, int]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, put
 from tlcheck.fuzz.outcome import Symptom
 
-_STATE, _FINDINGS, _LOG = "state.json", "findings", "log.jsonl"
+_STATE, _FINDINGS, _KNOWN, _LOG = "state.json", "findings", "known", "log.jsonl"
 
 
 @dataclass
@@ -50,9 +50,24 @@ class Found:
 
 
 @dataclass
+class Met:
+    """A record of a finding of docs/findings.md that was met again. number: of the first kernel with it.
+
+    kernels: until then. seconds: of all benches until then. count: how often it was met.
+    """
+
+    number: int
+    kernels: int
+    seconds: float
+    count: int = 1
+
+
+@dataclass
 class CampaignState:
     """A record of how far a campaign is. next: the number of the next kernel. sorts: outcomes. seconds: of all benches
     (wall).
+
+    met: known findings, by their names.
 
     reached, calls: constructs and functions of the device library in kernels that count -> how many. drawn: productions
     in those -> how many. reasons: why kernels do not count -> how many.
@@ -67,6 +82,7 @@ class CampaignState:
     lowering: float = 0.0
     seconds: float = 0.0
     found: list[Found] = field(default_factory=list)
+    met: dict[str, Met] = field(default_factory=dict)
 
     @property
     def unknown(self) -> list[Found]:
@@ -92,7 +108,8 @@ class CampaignFolder:
             content = json.loads(file.read_text(encoding="utf-8"))
             was, fields = content["toolchain"], content["state"]
             found = [Found.read(each) for each in fields.pop("found")]
-            self.state = CampaignState(found=found)
+            met = {name: Met(**each) for name, each in fields.pop("met", {}).items()}
+            self.state = CampaignState(found=found, met=met)
             for name, value in fields.items():
                 setattr(self.state, name, Counter(value) if isinstance(value, dict) else value)
         except (ValueError, KeyError, TypeError) as error:
@@ -107,6 +124,7 @@ class CampaignFolder:
     def save(self) -> None:
         """Write how far it is."""
         fields = {**vars(self.state), "found": [asdict(found) for found in self.state.found]}
+        fields["met"] = {name: asdict(met) for name, met in self.state.met.items()}
         put(self.path / _STATE, json.dumps({"toolchain": self.toolchain, "state": fields}, indent=1) + "\n")
 
     def log(self, *facts: object) -> None:
@@ -121,9 +139,22 @@ class CampaignFolder:
         put(folder / "kernel.py", text)
         self.state.found.append(found)
 
-    def alike(self, shows: Symptom) -> Found | None:
-        """Return the finding that shows like this, if there is one."""
-        return next((f for f in self.state.found if f.shows == shows), None)
+    def meet(self, names: Iterable[str], number: int, text: str) -> None:
+        """Count known findings that a kernel has, and keep the first kernel of each."""
+        state = self.state
+        for name in names:
+            if name in state.met:
+                state.met[name].count += 1
+                continue
+            state.met[name] = Met(number, sum(state.sorts.values()), round(state.seconds, 1))
+            make_folder(self.path / _KNOWN)
+            put(self.path / _KNOWN / f"{name}.py", text)
+
+    def alike(self, shows: Symptom, name: str) -> Found | None:
+        """Return the finding that shows like this, if there is one. name: as which it is known, empty for none."""
+        places = {f.place for f in self.state.found}
+        alike = (f for f in self.state.found if f.shows == shows)
+        return next((f for f in alike if f.known == name or (not name and f.known in places)), None)
 
     def kernel(self, found: Found) -> Path:
         """The file of a finding's kernel: the reduced one where there is one."""

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from tlcheck.fuzz import simt, tiles
+from tlcheck.fuzz import pipelines, products, reducers, simt, sums, tiles
 from tlcheck.fuzz.chance import Chance
 from tlcheck.fuzz.switches import SWITCHES
 from tlcheck.fuzz.writer import KernelText
 
-_TILES: Mapping[str, float] = {
-    "load": 3, "set_tile": 1.5, "elementwise": 5, "copy": 2.5, "reduction": 2, "scan": 1, "transpose": 0.7,
-    "reshaped": 0.7, "product": 1.2, "atomic": 1.2, "reducer": 0.7, "loop": 2, "branch": 1,
+_TILES: Mapping[str, tuple[float, Callable[[KernelText], object]]] = {
+    "load": (2.5, tiles.load), "set_tile": (1.5, tiles.set_tile), "elementwise": (5, tiles.elementwise),
+    "copy": (2.5, tiles.copy), "reduction": (2, tiles.reduction), "scan": (1.5, tiles.scan),
+    "transpose": (0.7, tiles.transpose), "reshaped": (1, tiles.reshaped), "product": (2.4, products.product),
+    "pipeline": (1.6, pipelines.pipeline), "atomic": (1.4, tiles.atomic), "reducer": (1.2, reducers.reducer),
 }  # fmt: skip
-_THREADS: Mapping[str, float] = {
-    "exchange": 1, "strided": 1, "serial": 1, "vectors": 1, "counter": 0.8, "warps": 0.5, "branches": 1, "bins": 0.7,
+_NESTED: Mapping[str, float] = {"loop": 2, "branch": 1.2}
+_THREADS: Mapping[str, tuple[float, Callable[[KernelText], object]]] = {
+    "exchange": (1, simt.exchange), "strided": (1, simt.strided), "serial": (1, simt.serial),
+    "vectors": (1, simt.vectors), "counter": (0.8, simt.counter), "warps": (0.6, simt.warps),
+    "branches": (1, simt.branches), "bins": (0.9, simt.bins), "accumulated": (0.8, sums.accumulated),
+    "wide_atomics": (0.6, sums.wide_atomics), "tickets": (0.5, sums.tickets), "asked": (0.6, sums.asked),
+    "widened": (0.6, sums.widened), "turned": (0.6, sums.turned),
 }  # fmt: skip
-_SWITCHES = (*SWITCHES, "tl.if_stmt_binding_inline_replayable_binds", "tl.enable_reducer_plan_verbose")
+_SWITCHES = (
+    *SWITCHES,
+    "tl.reducer_force_baseline",
+    "tl.if_stmt_binding_inline_replayable_binds",
+    "tl.enable_reducer_plan_verbose",
+)
 
 
 def compose(chance: Chance) -> str:
     """Return the text of one kernel. The same draws make the same text."""
     grid = chance.among(((1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1)))
-    threads = chance.among((32, 64, 128, 128, 128, 256))
+    threads = chance.among((32, 64, 128, 128, 128, 128, 128, 256, 256, 96, 160, 384))
     w = KernelText(chance, threads, grid, indices={"bx": grid[0], "by": grid[1]})
     w.base = tiles.bases(w)
     if chance.of(0.25):
         w.configs = dict.fromkeys(chance.some(_SWITCHES, chance.among((1, 1, 2))), True)
-    if chance.of(0.3):
+    if chance.of(0.4):
         w.line("tx = T.get_thread_binding()")
         w.indices["tx"] = w.threads
         for _ in range(chance.number(1, 3)):
             _threads(w)
         w.indices.pop("tx")
-    if not w.lines or chance.of(0.3):
+    if not w.lines or chance.of(0.4):
         for _ in range(chance.number(1, 5)):
             _statement(w, 2)
         for buffer in w.known("shared", "fragment"):
@@ -43,32 +55,45 @@ def compose(chance: Chance) -> str:
 
 def _threads(w: KernelText) -> None:
     """One statement of single threads, now and then in a loop."""
-    chosen = w.chance.production(_THREADS)
+    chosen = w.chance.production({name: wanted for name, (wanted, _) in _THREADS.items()})
+    made = _THREADS[chosen][1]
     if w.chance.of(0.2):
         step, steps = w.fresh("q"), w.chance.number(1, 3)
         loop = w.chance.among((f"T.serial({steps})", f"T.unroll({steps})"))
         with w.block(f"for {step} in {loop}:", {step: steps}):
-            getattr(simt, chosen)(w)
+            made(w)
     else:
-        getattr(simt, chosen)(w)
+        made(w)
 
 
 def _statement(w: KernelText, depth: int) -> None:
     """One statement about tiles. depth: of loops and branches that may still begin."""
-    chosen = w.chance.production({k: v for k, v in _TILES.items() if depth or k not in ("loop", "branch")})
+    wanted = {**{name: wanted for name, (wanted, _) in _TILES.items()}, **(_NESTED if depth else {})}
+    chosen = w.chance.production(wanted)
     match chosen:
         case "loop":
             _loop(w, depth)
         case "branch":
             with w.block(f"if {tiles.scalar_guard(w)}:", is_partial=True):
-                for _ in range(w.chance.number(1, 2)):
-                    _statement(w, depth - 1)
+                _statements(w, depth - 1, 2)
+            if w.chance.of(0.25):
+                with w.block("else:", is_partial=True):
+                    _statements(w, depth - 1, 2)
         case _:
-            getattr(tiles, chosen)(w)
+            _TILES[chosen][1](w)
+
+
+def _statements(w: KernelText, depth: int, most: int) -> None:
+    """A few statements, and now and then a store of what they made."""
+    for _ in range(w.chance.number(1, most)):
+        _statement(w, depth)
+    inner = w.known("shared", "fragment")
+    if inner and w.chance.of(0.12 if w.is_partial else 0.4):
+        tiles.store(w, w.chance.among(inner))
 
 
 def _loop(w: KernelText, depth: int) -> None:
-    """A loop over steps: sequential, unrolled, pipelined, with a start or a step, or with a variable of its own."""
+    """A loop over steps: sequential, unrolled, pipelined, with a start or a step, without a step in some blocks."""
     step, count = w.fresh("k"), w.chance.number(1, 4)
     start, stride = w.chance.number(0, 2), w.chance.number(1, 3)
     heads = {
@@ -78,16 +103,26 @@ def _loop(w: KernelText, depth: int) -> None:
         "T.unroll": f"T.unroll({count})",
         "T.Pipelined": f"T.Pipelined({count}, num_stages={w.chance.number(0, 4)})",
         "T.Pipelined from": f"T.Pipelined({start}, {start + count}, num_stages={w.chance.number(1, 3)})",
-        "T.serial to a block": "T.serial(bx + 1)",
-        "T.Pipelined to a block": "T.Pipelined(bx + 1, num_stages=2)",
+        "T.serial to a block": w.chance.among(("T.serial(bx + 1)", "T.serial(bx)", "T.serial(bx % 2)")),
+        "T.Pipelined to a block": w.chance.among(
+            ("T.Pipelined(bx + 1, num_stages=2)", "T.Pipelined(bx, num_stages=2)")
+        ),
+        "while": "",
     }
-    wanted = dict.fromkeys(heads, 1.0) | {"T.Pipelined": 3.0}
+    wanted = dict.fromkeys(heads, 1.0) | {"T.Pipelined": 3.0, "T.serial to a block": 1.5}
     chosen = w.chance.production(wanted)
+    if chosen == "while":
+        return _while(w, depth, step, count)
     bound = w.grid[0] if "block" in chosen else start + count if "from" in chosen or "by" in chosen else count
     is_partial = chosen not in ("T.serial", "T.unroll", "T.Pipelined")
     with w.block(f"for {step} in {heads[chosen]}:", {step: bound}, is_partial=is_partial):
-        for _ in range(w.chance.number(1, 3)):
-            _statement(w, depth - 1)
-        inner = w.known("shared", "fragment")
-        if inner and not w.is_partial and w.chance.of(0.4):
-            tiles.store(w, w.chance.among(inner))
+        return _statements(w, depth - 1, 3)
+
+
+def _while(w: KernelText, depth: int, name: str, count: int) -> None:
+    """A loop with a variable of its own."""
+    w.line(f'{name} = T.alloc_var("int32")')
+    w.line(f"{name} = 0")
+    with w.block(f"while {name} < {count}:", {name: count}):
+        _statements(w, depth - 1, 3)
+        w.line(f"{name} = {name} + 1")

@@ -47,11 +47,15 @@ class Symptom:
 
 @dataclass(frozen=True)
 class KernelOutcome:
-    """sort: see `SORTS`. what: the first sentence that says it. symptoms: of what is refuted, the first one first."""
+    """sort: see `SORTS`. what: the first sentence that says it. symptoms: of what is refuted, the first one first.
+
+    says: for each symptom, the sentences of its claim.
+    """
 
     sort: Sort
     what: str = ""
     symptoms: tuple[Symptom, ...] = ()
+    says: tuple[str, ...] = ()
 
 
 def outcome(judged: Judged, text: str) -> KernelOutcome:
@@ -72,8 +76,9 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
         return KernelOutcome("refused", refuted[0].words)
     if refuted:
         ranked = sorted(refuted, key=_rank)
-        symptoms = dict.fromkeys(symptom(c, text) for c in ranked)
-        return KernelOutcome("refuted", ranked[0].words, tuple(symptoms))
+        symptoms = {symptom(c, text): sentences(c) for c in reversed(ranked)}
+        ordered = dict.fromkeys(symptom(c, text) for c in ranked)
+        return KernelOutcome("refuted", ranked[0].words, tuple(ordered), tuple(symptoms[s] for s in ordered))
     undecided = [c for c in claims if c.verdict == UNDECIDED]
     if undecided or not claims:
         return KernelOutcome("undecided", undecided[0].coded if undecided else "nothing is claimed")
@@ -100,6 +105,16 @@ def symptom(claim: Claim, text: str) -> Symptom:
         statement_at(text, line),
         statement_at(text, other) if other else "",
     )
+
+
+def sentences(claim: Claim) -> str:
+    """Return what a refuted claim says, and whether the second access is one of a later step."""
+    finding = claim.finding
+    assert finding is not None
+    origin = finding.origin
+    words = [claim.words, finding.words, *([origin.words, origin.missing] if origin is not None else [])]
+    is_later = origin is not None and origin.other_line > origin.line > 0
+    return "; ".join([*filter(None, words), *(["in a later step"] if is_later else [])])
 
 
 def plain(message: str) -> str:

@@ -13,7 +13,7 @@ from tlcheck.execute.request import Request
 from tlcheck.files import put
 from tlcheck.fuzz.folder import CampaignFolder, Found
 from tlcheck.fuzz.known import known
-from tlcheck.fuzz.outcome import symptom
+from tlcheck.fuzz.outcome import sentences, symptom
 from tlcheck.gate.history import HistorySearch
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.client import processors
@@ -123,7 +123,8 @@ class FindingReducer:
         shows = replace(shows, pass_name=guilty or shows.pass_name)
         alike = next((f for f in self.folder.state.found if f is not found and f.lines and f.shows == shows), None)
         found.shows = shows
-        found.known = known(shows) or (alike.known or alike.place if alike is not None else "")
+        name = known(shows, sentences(claim), text, self.folder.toolchain)
+        found.known = name or (alike.known or alike.place if alike is not None else "")
 
 
 def _same(one: Claim, other: Claim) -> bool:

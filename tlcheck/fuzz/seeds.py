@@ -70,16 +70,24 @@ def _makes_kernel(function: ast.FunctionDef) -> bool:
 
 
 def _arguments(tree: ast.Module) -> dict[str, list[dict[str, str]]]:
-    """Function -> the arguments of its cases, as source: `name = Case(function, {"m": 16})`."""
+    """Function -> the arguments of its cases, as source."""
     found: dict[str, list[dict[str, str]]] = {}
+    for _, function, given in arguments(tree):
+        found.setdefault(function, []).append(given)
+    return found
+
+
+def arguments(tree: ast.Module) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Yield the cases of a module, each with its function and arguments: `name = Case(function, {"m": 16})`."""
     for stmt in tree.body:
         match stmt:
-            case ast.Assign(value=ast.Call(func=ast.Name(id="Case"), args=[ast.Name(id=function), *rest])):
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="Case"), args=[ast.Name(id=f), *rest])
+            ):
                 given = rest[0] if rest and isinstance(rest[0], ast.Dict) else ast.Dict([], [])
                 words = {
                     key.value: ast.unparse(value)
                     for key, value in zip(given.keys, given.values, strict=True)
                     if isinstance(key, ast.Constant) and isinstance(key.value, str)
                 }
-                found.setdefault(function, []).append(words)
-    return found
+                yield name, f, words

@@ -13,12 +13,12 @@ def exchange(w: KernelText) -> None:
     dtype = w.chance.among(_DTYPES)
     s = w.alloc("shared", (w.threads,), dtype)
     tensor = w.tensor((w.threads + 64,), dtype)
-    w.line(f"{s.name}[{_other(w)}] = {tensor.name}[tx]")
+    w.line(f"{s.name}[{other_thread(w)}] = {tensor.name}[tx]")
     for _ in range(w.chance.number(0, 2)):
         other = w.alloc("shared", (w.threads,), dtype)
-        w.line(f"{other.name}[tx] = {s.name}[{_other(w)}] + {tensor.name}[tx + {w.chance.number(0, 64)}]")
+        w.line(f"{other.name}[tx] = {s.name}[{other_thread(w)}] + {tensor.name}[tx + {w.chance.number(0, 64)}]")
         s = other
-    _out(w, f"{s.name}[{_other(w)}]", dtype)
+    out(w, f"{s.name}[{other_thread(w)}]", dtype)
 
 
 def strided(w: KernelText) -> None:
@@ -60,7 +60,7 @@ def serial(w: KernelText) -> None:
                 w.line(f"{total}[0] = {total}[0] + {tensor.name}[tx, e]")
         else:
             w.line(f"{total}[0] = {total}[0] + {tensor.name}[tx, e]")
-    _out(w, f"{total}[0]", dtype)
+    out(w, f"{total}[0]", dtype)
 
 
 def vectors(w: KernelText) -> None:
@@ -96,9 +96,9 @@ def counter(w: KernelText) -> None:
     head = w.chance.among((f"while {n} < {steps}:", f"for q in T.serial({steps}):", f"for q in T.unroll({steps}):"))
     with w.block(head):
         w.line(f"{s.name}[tx] = {tensor.name}[{n}, tx]")
-        w.line(f"{total}[0] = {total}[0] + {s.name}[{_other(w)}]")
+        w.line(f"{total}[0] = {total}[0] + {s.name}[{other_thread(w)}]")
         w.line(f"{n} = {n} + 1")
-    _out(w, f"{total}[0]", dtype)
+    out(w, f"{total}[0]", dtype)
 
 
 def warps(w: KernelText) -> None:
@@ -106,8 +106,10 @@ def warps(w: KernelText) -> None:
     dtype = w.chance.among(("float32", "int32", "float16", "int64"))
     tensor = w.tensor((w.threads,), dtype)
     value = f"{tensor.name}[tx]"
+    if dtype == "int64" and w.chance.of(0.5):
+        value = f"{value} * 4294967296 + tx"
     kind = w.chance.among(("sum", "max", "min") if dtype != "int32" else ("sum", "max", "min", "bitand", "bitor"))
-    _out(w, f"T.warp_reduce_{kind}({value})", dtype)
+    out(w, f"T.warp_reduce_{kind}({value})", dtype)
 
 
 def branches(w: KernelText) -> None:
@@ -120,7 +122,7 @@ def branches(w: KernelText) -> None:
     if w.chance.of(0.6):
         with w.block("else:"):
             w.line(f"{s.name}[tx] = {tensor.name}[1, tx]")
-    _out(w, f"{s.name}[{_other(w)}]", dtype)
+    out(w, f"{s.name}[{other_thread(w)}]", dtype)
 
 
 def bins(w: KernelText) -> None:
@@ -128,7 +130,7 @@ def bins(w: KernelText) -> None:
     count = w.chance.among((4, 16, 64))
     s, tensor = _shared(w, (count,), "int32"), w.tensor((w.threads,), "int32")
     w.line(f"T.atomic_add({s.name}[T.abs({tensor.name}[tx]) % {count}], {w.chance.number(1, 2)})")
-    _out(w, f"{s.name}[tx % {count}]", "int32")
+    out(w, f"{s.name}[tx % {count}]", "int32")
 
 
 def _shared(w: KernelText, shape: tuple[int, ...], dtype: str) -> DrawnBuffer:
@@ -137,14 +139,19 @@ def _shared(w: KernelText, shape: tuple[int, ...], dtype: str) -> DrawnBuffer:
     return made
 
 
-def _other(w: KernelText) -> str:
+def other_thread(w: KernelText) -> str:
     """The number of a thread: the own, a neighbour's, the mirrored one."""
     n = w.threads
     return w.chance.among(("tx", f"{n - 1} - tx", "tx ^ 1", f"(tx + 1) % {n}", f"(tx + 32) % {n}", "tx ^ 16"))
 
 
-def _out(w: KernelText, text: str, dtype: str) -> None:
-    """Write a thread's value to a tensor with a part for each block and each step of the loops in reach."""
+def own_place(w: KernelText, dtype: str) -> str:
+    """Return an element of a new tensor that only this thread has, in this step of the loops in reach."""
     lead = [name for name in w.indices if name not in ("tx",)]
     into = w.tensor((*(w.indices[name] for name in lead), w.threads), dtype, "O")
-    w.line(f"{into.name}[{', '.join([*lead, 'tx'])}] = {text}")
+    return f"{into.name}[{', '.join([*lead, 'tx'])}]"
+
+
+def out(w: KernelText, text: str, dtype: str) -> None:
+    """Write a thread's value to its own place."""
+    w.line(f"{own_place(w, dtype)} = {text}")

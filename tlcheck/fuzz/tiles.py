@@ -58,6 +58,8 @@ def load(w: KernelText) -> DrawnBuffer:
     buffer = w.alloc(scope, sizes, dtype)
     starts, tensor = _from_tensor(w, sizes, dtype)
     if w.chance.of(0.7):
+        if w.chance.of(0.06) and not w.depth:
+            w.line(f"T.annotate_safe_value({{{tensor.name}: {w.chance.number(1, 9)}}})")
         w.line(f"T.copy({tensor.name}[{', '.join(starts)}], {buffer.name})")
         return buffer
     names = _NAMES[: len(sizes)]
@@ -180,19 +182,28 @@ def copy(w: KernelText) -> None:
 
 
 def reduction(w: KernelText) -> None:
-    """Reduce a tile along a dimension, into a new tile or on top of one."""
-    source = tile(w)
+    """Reduce a tile along a dimension, into a new tile or on top of one. Some tiles have few rows, or odd ones."""
+    if w.chance.of(0.2):
+        sizes = w.chance.among((1, 2, 3, 5, 6, 7, 12)), w.chance.among((8, 16, 32, 32, 64))
+        source = w.alloc("fragment", sizes, w.chance.among(("float32", "float32", "int32", "float16")))
+        w.line(f"T.copy({w.tensor(sizes, source.dtype).name}, {source.name})")
+    else:
+        source = tile(w)
     if source.scope != "fragment":
         inner = w.alloc("fragment", source.shape, source.dtype)
         w.line(f"T.copy({source.name}, {inner.name})")
         source = inner
+    _reduced(w, source)
+
+
+def _reduced(w: KernelText, source: DrawnBuffer) -> None:
     names = {"sum": 3.0, "max": 2.0, "min": 1.0, "abssum": 0.5, "absmax": 0.5}
     if not source.is_float:
         names |= {"bitand": 0.5, "bitor": 0.5, "bitxor": 0.5}
     if source.dtype == "uint8":
         names = {k: v for k, v in names.items() if not k.startswith("abs")}
     kind = w.chance.production({f"reduce_{k}": v for k, v in names.items()})
-    dim = w.chance.number(0, len(source.shape) - 1)
+    dim = w.chance.among((*range(len(source.shape)), len(source.shape) - 1))
     sizes = tuple(s for n, s in enumerate(source.shape) if n != dim) or (1,)
     onto = [b for b in w.known("fragment") if b.shape == sizes and b.dtype == source.dtype and b is not source]
     into = w.chance.among(onto) if onto and w.chance.of(0.5) else w.alloc("fragment", sizes, source.dtype)
@@ -201,15 +212,23 @@ def reduction(w: KernelText) -> None:
 
 
 def scan(w: KernelText) -> None:
-    """A running sum along a dimension, in place or not, in either direction."""
+    """A running sum or maximum along a dimension, of a tile or a part of it, in place or not, in either direction."""
     source = tile(w)
-    if source.scope == "shared" and w.chance.of(0.5):
-        into = source
-    else:
-        into = w.alloc(source.scope, source.shape, source.dtype)
+    if source.scope != "shared" and w.chance.of(0.5):
+        inner = w.alloc("shared", source.shape, source.dtype)
+        w.line(f"T.copy({source.name}, {inner.name})")
+        source = inner
     dim = w.chance.number(0, len(source.shape) - 1)
     turned = ", reverse=True" if w.chance.of(0.4) else ""
-    w.line(f"T.{w.chance.among(('cumsum', 'cumsum', 'cummax'))}({source.name}, {into.name}, dim={dim}{turned})")
+    kind = w.chance.production({"cumsum": 2.0, "cummax": 1.0})
+    part = _part(w, source, 0.3)
+    if part != source.name:
+        return w.line(f"T.{kind}(src={part}, dst={part}, dim={dim}{turned})")
+    into = (
+        source if source.scope == "shared" and w.chance.of(0.5) else w.alloc(source.scope, source.shape, source.dtype)
+    )
+    given = source.name if into is source and w.chance.of(0.5) else f"{source.name}, {into.name}"
+    return w.line(f"T.{kind}({given}, dim={dim}{turned})")
 
 
 def transpose(w: KernelText) -> None:
@@ -223,47 +242,21 @@ def transpose(w: KernelText) -> None:
 
 
 def reshaped(w: KernelText) -> None:
-    """Look at a tile in another shape, and compute from that."""
+    """Look at a tile in another shape, and compute from that: groups of its rows, or all of its elements anew."""
     source = tile(w)
     count = _product(list(source.shape))
-    first = w.chance.among([n for n in (1, 2, 4, 8, 16, 32) if count % n == 0])
-    seen = DrawnBuffer(w.fresh("v"), source.scope, (first, count // first), source.dtype)
+    groups = [n for n in (2, 3, 4, 6, 8) if source.shape[-1] % n == 0]
+    if groups and len(source.shape) == 2 and w.chance.of(0.4):
+        group = w.chance.among(groups)
+        sizes: tuple[int, ...] = (source.shape[0], group, source.shape[1] // group)
+    else:
+        first = w.chance.among([n for n in (1, 2, 4, 8, 16, 32) if count % n == 0])
+        sizes = (first, count // first)
+    seen = DrawnBuffer(w.fresh("v"), source.scope, sizes, source.dtype)
     w.line(f"{seen.name} = T.reshape({source.name}, {seen.shape})")
-    w.buffers.append(seen)
-
-
-def product(w: KernelText) -> None:
-    """A product of two tiles, alone or in the steps of a pipeline."""
-    m, n, k = w.chance.among((16, 32, 64, 64, 128)), w.chance.among((16, 32, 64, 64)), w.chance.among((16, 32, 64))
-    dtype = w.chance.among(("float16", "float16", "bfloat16", "int8", "float32"))
-    sums = "int32" if dtype == "int8" else w.chance.among(("float32", "float32", "float32", "float16"))
-    sums = "float32" if dtype != "float16" and sums == "float16" else sums
-    turned = w.chance.of(0.3), w.chance.of(0.4)
-    sides = (k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)
-    result = w.alloc("fragment", (m, n), sums)
-    a, b = (w.alloc("shared", side, dtype) for side in sides)
-    w.line(f"T.clear({result.name})")
-    how = "".join(f", transpose_{x}=True" for x, is_turned in zip("AB", turned, strict=True) if is_turned)
-    policy = w.chance.among(("", "", "", "FullRow", "FullCol", "Square"))
-    how += f", policy=T.GemmWarpPolicy.{policy}" if policy else ""
-    steps = w.chance.number(1, 5)
-    first, second = (w.tensor((steps * side[0], side[1]), dtype) for side in sides)
-
-    def body(step: str) -> None:
-        w.line(f"T.copy({first.name}[{step} * {sides[0][0]}, 0], {a.name})")
-        w.line(f"T.copy({second.name}[{step} * {sides[1][0]}, 0], {b.name})")
-        for _ in range(w.chance.among((0, 0, 0, 1, 2))):
-            w.chance.among((elementwise, copy, set_tile, reduction))(w)
-        w.line(f"T.gemm({a.name}, {b.name}, {result.name}{how})")
-
-    if w.chance.of(0.2):
-        body("0")
-        return
-    step, stages = w.fresh("k"), w.chance.among((0, 1, 2, 2, 3, 4))
-    with w.block(f"for {step} in T.Pipelined({steps}, num_stages={stages}):", {step: steps}):
-        body(step)
-    w.buffers = [known for known in w.buffers if known not in (a, b)]  # which has several copies now
-    return
+    if seen.scope == "fragment" and w.chance.of(0.6):
+        return _reduced(w, seen)
+    return w.buffers.append(seen)
 
 
 def atomic(w: KernelText) -> None:
@@ -276,7 +269,7 @@ def atomic(w: KernelText) -> None:
     if w.chance.of(0.3) and into.shape == source.shape and dtype == source.dtype:
         return w.line(f"T.atomic_add({into.name}, {source.name})")
     kind = w.chance.among(("add", "add", "add", "max", "min")) if dtype in ("int32", "float32") else "add"
-    sources = value(w, dtype, extents, 1)
+    sources = value(w, dtype if w.chance.of(0.8) else "float32", extents, 1)
     with w.block(_parallel(w, names, extents)):
         w.line(f"T.atomic_{kind}({place(w, into, extents)}, {sources})")
     w.buffers = [b for b in w.buffers if b is not into or into.scope == "shared"]
@@ -291,23 +284,6 @@ def target(w: KernelText, dtype: str, sizes: tuple[int, ...]) -> DrawnBuffer:
     into = w.alloc("shared", w.chance.among(shapes), dtype)
     w.line(f"T.clear({into.name})")
     return into
-
-
-def reducer(w: KernelText) -> None:
-    """A reducer over a tile, with its results in a tile of their own."""
-    source = tile(w)
-    if source.dtype not in ("float32", "int32") or len(source.shape) != 2:
-        return reduction(w)
-    kept = w.chance.number(0, 1)
-    op = w.chance.among(("sum", "sum", "max", "min"))
-    name, size = w.fresh("r"), source.shape[kept]
-    w.line(f'{name} = T.alloc_reducer(({size},), "{source.dtype}", op="{op}")')
-    into = w.alloc("fragment", (size,), source.dtype)
-    w.line(f"T.reducer_init({name}{', ' + str(w.chance.number(0, 5)) if w.chance.of(0.3) else ''})")
-    extents = dict(zip("ij", source.shape, strict=True))
-    with w.block(_parallel(w, ["i", "j"], extents)):
-        w.line(f"T.reducer_update({name}[{'ij'[kept]}], {value(w, source.dtype, extents, 1)})")
-    return w.line(f"T.finalize_reducer({name}, {into.name})")
 
 
 def store(w: KernelText, buffer: DrawnBuffer) -> None:
@@ -326,6 +302,10 @@ def store(w: KernelText, buffer: DrawnBuffer) -> None:
 
 def scalar_guard(w: KernelText) -> str:
     """Return a condition that all threads of a block agree on."""
+    kept = [b for b in w.known("shared") if not b.is_float]
+    if kept and w.chance.of(0.3):
+        chosen = w.chance.among(kept)
+        return f"{chosen.name}[{', '.join(free(w, s) for s in chosen.shape)}] > {w.chance.number(-1, 2)}"
     tensor = next((b for b in w.parameters if b.dtype == "int32" and b.name.startswith("A")), None)
     if tensor is not None and w.chance.of(0.3):
         return f"{tensor.name}[{', '.join(free(w, s) for s in tensor.shape)}] > {w.chance.number(-2, 2)}"

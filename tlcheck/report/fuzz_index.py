@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from tlcheck.files import put
-from tlcheck.fuzz.folder import CampaignFolder, CampaignState, Found
+from tlcheck.fuzz.folder import CampaignFolder, CampaignState, Found, Met
 from tlcheck.fuzz.outcome import SORTS
 from tlcheck.report.markdown import inert
 
@@ -45,10 +45,17 @@ def _tables(folder: CampaignFolder) -> Iterator[tuple[str, Sequence[str], Rows]]
     for title, found in sorts:
         if found:
             yield title, heads, [_row(f) for f in found]
+    if state.met:
+        facts = ("finding", "first kernel", "after kernels", "after minutes of one bench", "kernels with it")
+        yield "Known findings, when they were met", facts, [_met(*each) for each in state.met.items()]
     for title, counted in (("Constructs reached", state.reached), ("Device library reached", state.calls)):
         yield title, ("what", "kernels"), [[name, f"{count:,}"] for name, count in counted.most_common()]
     common = Counter(state.reasons).most_common(_REASONS)
     yield "Why kernels do not count", ("reason", "kernels"), [[reason, f"{count:,}"] for reason, count in common]
+
+
+def _met(name: str, met: Met) -> list[str]:
+    return [name, str(met.number), f"{met.kernels:,}", f"{met.seconds / 60:.1f}", f"{met.count:,}"]
 
 
 def _row(f: Found) -> list[str]:

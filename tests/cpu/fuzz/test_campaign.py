@@ -12,8 +12,9 @@ from tlcheck.errors import UsageError
 from tlcheck.fuzz import campaign as campaigns
 from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.campaign import Campaign, CampaignPlan
-from tlcheck.fuzz.folder import CampaignFolder
+from tlcheck.fuzz.folder import CampaignFolder, Met
 from tlcheck.fuzz.outcome import outcome
+from tlcheck.report.fuzz_index import write
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.claim import Claim, Finding, FindingOrigin, SourceLine
 from tlcheck.verdicts.kept import Verdicts
@@ -104,6 +105,22 @@ def test_findings_are_kept_once_and_counted(run: Callable[..., CampaignFolder]) 
     ]
     assert all(folder.kernel(found).exists() for found in folder.state.found)
     assert folder.state.sorts == {"agreed": 1, "refuted": 3, "refused": 1}
+
+
+def test_known_findings_are_told_when_they_are_met(
+    run: Callable[..., CampaignFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first kernel is kept; another finding that shows alike is no known one."""
+    monkeypatch.setattr(campaigns, "known", lambda shows, *_: {"TLO001": "loop"}.get(shows.rule, ""))
+    wrong, other = judged(claim(verdict="refuted")), judged(claim(verdict="refuted", rule="TLO002"))
+    folder = run([judged(claim()), other, wrong, wrong])
+    assert folder.state.met == {"loop": Met(2, 3, 3.0, 2)}
+    assert (folder.path / "known" / "loop.py").exists()
+    assert [(f.shows.rule, f.known, f.count) for f in folder.state.found] == [("TLO002", "", 1), ("TLO001", "loop", 2)]
+    again = CampaignFolder(folder.path, "0.1.15")
+    assert again.state.met == folder.state.met
+    write(again)
+    assert "| loop | 2 | 3 | 0.1 | 2 |" in (folder.path / "index.md").read_text()
 
 
 def test_what_does_not_count_reaches_nothing(run: Callable[..., CampaignFolder]) -> None:

@@ -1,22 +1,99 @@
-"""The findings that a campaign recognizes are those of docs/findings.md."""
+"""The findings that a campaign recognizes are those of docs/findings.md, each by its own name."""
 
+import ast
+import tempfile
 from pathlib import Path
 
 import msgspec
+import pytest
 
+from tlcheck.fuzz.bench import FuzzBench
+from tlcheck.fuzz.campaign import REQUEST
 from tlcheck.fuzz.known import known
-from tlcheck.fuzz.outcome import Symptom
+from tlcheck.fuzz.outcome import Symptom, outcome
+from tlcheck.fuzz.seeds import arguments
+from tlcheck.fuzz.traits import TRAITS, traits
+from tlcheck.remedy.reduction import bound
+from tlcheck.toolchain.resolve import resolve
 
 ROOT = Path(__file__).parents[3]
+WRONG = ROOT / "tests" / "wrong_code"
 KNOWN = msgspec.toml.decode((ROOT / "tlcheck" / "fuzz" / "known.toml").read_text())
-EXPECTED = msgspec.toml.decode((ROOT / "tests" / "wrong_code" / "expected.toml").read_text())
+EXPECTED = msgspec.toml.decode((WRONG / "expected.toml").read_text())
+SENTENCES = (
+    "is an int in CUDA; waits for it in a shuffle; in a later step; no multiple of 128 bytes; int32; out of bounds"
+)
+
+
+def kernels() -> dict[str, tuple[str, str]]:
+    """Finding -> its function, and the text of its kernel."""
+    found = {}
+    for file in (WRONG / "kernels.py", WRONG / "repaired.py"):
+        text = file.read_text()
+        for name, function, given in arguments(ast.parse(text)):
+            found[name] = function, bound(text, function, given)
+    return found
 
 
 def test_every_entry_is_a_finding() -> None:
     assert set(KNOWN) == set(EXPECTED)
+    for name, archs in EXPECTED.items():
+        wrong = {r for found in archs.values() for r, each in found.items() if each["verdict"] == "refuted"}
+        assert set(KNOWN[name]["releases"]) == wrong, name
 
 
-def test_what_shows_alike_is_recognized() -> None:
-    loop = Symptom("TLO002", "unwritten", "tl.LayoutInference", "store global in T.Parallel")
-    assert known(loop) == "loop"
-    assert known(Symptom("TLO002", "unwritten", "tl.LayoutInference", "T.copy fragment global")) == ""
+def test_entries_ask_for_traits_that_there_are() -> None:
+    asked = {trait for entry in KNOWN.values() for key in ("has", "without") for trait in entry.get(key, ())}
+    assert asked <= set(TRAITS)
+
+
+def test_the_symptoms_of_a_finding_have_its_name() -> None:
+    found = kernels()
+    for name, entry in KNOWN.items():
+        if "0.1.15" in entry["releases"]:
+            says = SENTENCES if "says" in entry else ""
+            names = [known(Symptom(*each), says, found[name][1], "0.1.15") for each in entry["shows"]]
+            assert set(names) == {name}
+
+
+def test_what_shows_alike_in_another_kernel_is_not_recognized() -> None:
+    text = kernels()["scaled"][1]
+    early = Symptom("TLO001", "early", "", "store shared in T.Parallel", "T.copy global shared")
+    assert known(early, "", text, "0.1.15") == "scaled"
+    assert known(early, "", text, "0.1.8") == ""  # which has it right
+    assert known(early, "", text.replace("T.gemm(a, b, c)", "T.gemm(b, b, c)"), "0.1.15") == ""
+    assert known(Symptom("TLO001", "early", "tl.Simplify", "T.copy shared global"), "", text, "0.1.15") == ""
+
+
+def test_a_claim_has_to_say_it() -> None:
+    text = kernels()["widened"][1]
+    shows = Symptom("TLO001", "other-value", "", "store global")
+    assert known(shows, "C is wrong: uint8 - uint8 is an int in CUDA", text, "0.1.15") == "widened"
+    assert known(shows, "C is wrong", text, "0.1.15") == ""
+
+
+def test_traits_are_about_order_and_nesting() -> None:
+    found = kernels()
+    assert {"operand loaded twice", "product in a pipeline"} <= traits(found["reused"][1])
+    assert "operand loaded twice" not in traits(found["scaled"][1])
+    assert "pipeline in a branch" in traits(found["skipped"][1])
+    assert "pipeline in a branch" not in traits(found["nested"][1])
+    assert "pipeline in a loop" in traits(found["nested"][1])
+    assert "used, then loaded" in traits(found["replaced"][1])
+    assert "row variable" in traits(found["moved"][1])
+    assert "guarded load" in traits(found["reloaded"][1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, entry in KNOWN.items() if "0.1.15" in entry["releases"]])
+def test_a_campaign_names_a_finding_by_its_own_kernel(name: str) -> None:
+    function, text = kernels()[name]
+    arch = next(arch for arch, releases in EXPECTED[name].items() if releases["0.1.15"]["verdict"] == "refuted")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = FuzzBench(resolve("0.1.15", ()), Path(folder), REQUEST, {})
+        try:
+            found = outcome(bench.judged(text, function, arch), text)
+        finally:
+            bench.close()
+    names = {known(shows, says, text, "0.1.15") for shows, says in zip(found.symptoms, found.says, strict=True)}
+    assert names == {name}

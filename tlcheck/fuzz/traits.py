@@ -1,0 +1,320 @@
+"""What a kernel's source has that a known finding needs: `pipeline in a branch`, `operand loaded twice`.
+
+Each trait is a question about the order and the nesting of statements, which a regular expression cannot ask in
+reasonable time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from tlcheck.fuzz.constructs import scopes_in
+
+_SETS = ("fill", "clear")
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedStatement:
+    """A statement, with those that it stands in, the outermost first."""
+
+    stmt: ast.stmt
+    around: tuple[ast.stmt, ...]
+
+    @cached_property
+    def call(self) -> ast.Call | None:
+        """The call that the statement is, or that its loop runs over."""
+        e = self.stmt.iter if isinstance(self.stmt, ast.For) else getattr(self.stmt, "value", None)
+        return e if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) else None
+
+    @cached_property
+    def name(self) -> str:
+        """The function that is called: `copy`, `Pipelined`; empty for none."""
+        return self.call.func.attr if self.call is not None and isinstance(self.call.func, ast.Attribute) else ""
+
+    @cached_property
+    def written(self) -> str:
+        """The name of the buffer or variable that the statement writes, empty for none."""
+        match self.stmt:
+            case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+                return _base(target)
+            case ast.Expr() if self.call is not None and self.call.args and self.name in (*_SETS, "copy"):
+                return _base(self.call.args[-1 if self.name == "copy" else 0])
+        return ""
+
+    @cached_property
+    def heads(self) -> tuple[ast.AST, ...]:
+        """What the statement itself says, without the statements in it."""
+        match self.stmt:
+            case ast.For(target=target, iter=values):
+                return target, values
+            case ast.If(test=test) | ast.While(test=test):
+                return (test,)
+            case ast.With():
+                return ()
+        return (self.stmt,)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names in the statement."""
+        return frozenset(n.id for head in self.heads for n in ast.walk(head) if isinstance(n, ast.Name))
+
+    @cached_property
+    def is_load(self) -> bool:
+        """Whether it copies a part of something into a whole buffer."""
+        args = self.call.args if self.call is not None else []
+        return self.name == "copy" and len(args) == 2 and isinstance(args[1], ast.Name)
+
+    def reads(self, name: str) -> bool:
+        """Whether the statement uses a name otherwise than as what it writes."""
+        uses = sum(isinstance(n, ast.Name) and n.id == name for head in self.heads for n in ast.walk(head))
+        return uses > (self.written == name)
+
+
+class KernelTraits:
+    """The statements of a kernel, and what is to be known of them."""
+
+    def __init__(self, text: str) -> None:
+        tree = ast.parse(text)
+        self.scopes = scopes_in(tree)
+        block = next((n for n in ast.walk(tree) if isinstance(n, ast.With)), None)
+        self.all = list(_placed(block.body, ())) if block is not None else []
+        self.pipelines = [n for n, p in enumerate(self.all) if _stages(p) > 0]
+
+    def inside(self, place: int) -> list[PlacedStatement]:
+        """The statements in a loop or a branch."""
+        return [p for p in self.all if self.all[place].stmt in p.around]
+
+    def products(self, place: int) -> list[PlacedStatement]:
+        return [p for p in self.inside(place) if p.name == "gemm"]
+
+    def parted(self, place: int) -> tuple[list[PlacedStatement], list[PlacedStatement]]:
+        """The statements before a loop, and those after it."""
+        own = {id(p.stmt) for p in self.inside(place)}
+        return self.all[:place], [p for p in self.all[place + 1 :] if id(p.stmt) not in own]
+
+    def with_product(self) -> list[int]:
+        return [n for n in self.pipelines if self.products(n)]
+
+    def operands(self, place: int) -> set[str]:
+        return {_base(a) for p in self.products(place) if p.call is not None for a in p.call.args[:2]}
+
+
+def _base(e: ast.expr) -> str:
+    while isinstance(e, ast.Subscript):
+        e = e.value
+    return e.id if isinstance(e, ast.Name) else ""
+
+
+def _placed(block: list[ast.stmt], around: tuple[ast.stmt, ...]) -> Iterator[PlacedStatement]:
+    for stmt in block:
+        yield PlacedStatement(stmt, around)
+        for inner in (getattr(stmt, "body", []), getattr(stmt, "orelse", [])):
+            yield from _placed(inner, (*around, stmt))
+
+
+def _stages(p: PlacedStatement) -> int:
+    """The number of stages of a pipeline, 1 where a name says it; 0 for other statements."""
+    if p.name != "Pipelined" or p.call is None or not isinstance(p.stmt, ast.For):
+        return 0
+    given = [k.value for k in p.call.keywords if k.arg == "num_stages"]
+    numbers = [e.value if isinstance(e, ast.Constant) and isinstance(e.value, int) else 1 for e in given]
+    return sum(numbers)
+
+
+def _constant(e: ast.expr) -> bool:
+    return not any(isinstance(n, ast.Name) and n.id != "T" for n in ast.walk(e))
+
+
+def _loads_before(t: KernelTraits, place: int, name: str) -> list[int]:
+    return [n for n in range(place) if t.all[n].is_load and t.all[n].written == name]
+
+
+def _operand(count: int, asked: Callable[[KernelTraits, int, str, int], bool]) -> Callable[[KernelTraits], bool]:
+    """A trait of a pipeline's operand that is loaded so often before the pipeline."""
+
+    def has(t: KernelTraits) -> bool:
+        for place in t.with_product():
+            for name in t.operands(place):
+                loads = _loads_before(t, place, name)
+                if len(loads) >= count and asked(t, place, name, loads[0]):
+                    return True
+        return False
+
+    return has
+
+
+def _is_read_before(t: KernelTraits, place: int, name: str, load: int) -> bool:
+    return any(p.reads(name) for p in t.all[load + 1 : place])
+
+
+def _is_read_after(t: KernelTraits, place: int, name: str, _load: int) -> bool:
+    return any(p.reads(name) for p in t.parted(place)[1])
+
+
+def _used_then_loaded(t: KernelTraits) -> bool:
+    for place in t.pipelines:
+        body = t.inside(place)
+        for n, p in enumerate(body):
+            if p.is_load and _loads_before(t, place, p.written) and any(q.reads(p.written) for q in body[:n]):
+                return True
+    return False
+
+
+def _guarded_load(t: KernelTraits) -> bool:
+    bodies = (t.inside(place) for place in t.pipelines)
+    return any(p.is_load and isinstance(p.around[-1], ast.If) for body in bodies for p in body)
+
+
+def _row_variable(t: KernelTraits) -> bool:
+    for place in t.pipelines:
+        body = t.inside(place)
+        changed = {
+            p.written for p in body if isinstance(p.stmt, ast.Assign) and isinstance(p.stmt.targets[0], ast.Name)
+        }
+        changed = {name for name in changed if t.scopes.get(name) == "var"}
+        if any(p.is_load and p.names & changed for p in body):
+            return True
+    return False
+
+
+def _kept_registers(t: KernelTraits) -> bool:
+    for place in t.with_product():
+        before, after = t.parted(place)
+        used = {n for p in t.products(place) for n in p.names}
+        known = {n for p in before for n in p.names if t.scopes.get(n) == "fragment"} - used
+        if any(p.names & known for p in after):
+            return True
+    return False
+
+
+def _asked_of_changed(t: KernelTraits) -> bool:
+    for n, p in enumerate(t.all):
+        if isinstance(p.stmt, ast.If):
+            asked = {name for name in p.names if t.scopes.get(name) == "shared"}
+            if any(q.written in asked for q in t.inside(n)):
+                return True
+    return False
+
+
+def _twice_asked(t: KernelTraits) -> bool:
+    tests = [ast.unparse(p.stmt.test) for p in t.all if isinstance(p.stmt, ast.If)]
+    return len(tests) > len(set(tests))
+
+
+def _vectorized_sum(t: KernelTraits) -> bool:
+    for p in t.all:
+        match p.stmt:
+            case ast.Assign(targets=[ast.Subscript() as target], value=ast.BinOp(left=left)):
+                loops = [a.iter for a in p.around if isinstance(a, ast.For)]
+                if loops and "vectorized" in ast.unparse(loops[-1]) and ast.unparse(target) == ast.unparse(left):
+                    return True
+    return False
+
+
+def _loop_by_thread(t: KernelTraits) -> bool:
+    calls = [p.call for p in t.all if p.name in ("serial", "unroll") and p.call is not None]
+    return any(len(c.args) == 3 and not all(map(_constant, c.args[:2])) for c in calls)
+
+
+def _loop_of_block(t: KernelTraits) -> bool:
+    calls = [p.call for p in t.all if p.name in ("serial", "Pipelined") and isinstance(p.stmt, ast.For) and p.call]
+    return any(not _constant(c.args[-1]) and "+" not in ast.unparse(c.args[-1]) for c in calls if c.args)
+
+
+def _by_thread(t: KernelTraits) -> bool:
+    threads = {p.written for p in t.all if p.name == "get_thread_binding"}
+    for place in t.pipelines:
+        stores = [p for p in t.all[:place] if isinstance(p.stmt, ast.Assign) and t.scopes.get(p.written) == "shared"]
+        if any(p.names & threads and isinstance(p.stmt.targets[0], ast.Subscript) for p in stores):  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
+    for place in t.pipelines:
+        before, after = t.parted(place)
+        if any(p.name.startswith(names) for p in (after if after_pipeline else before)):
+            return True
+    return False
+
+
+def _indices(t: KernelTraits) -> Iterator[tuple[PlacedStatement, str, ast.expr]]:
+    for p in t.all:
+        for head in p.heads:
+            for node in ast.walk(head):
+                if isinstance(node, ast.Subscript):
+                    yield p, _base(node), node.slice
+
+
+def _modulo(t: KernelTraits, asked: Callable[[ast.BinOp], bool]) -> bool:
+    found = (
+        n for p, _, i in _indices(t) for n in ast.walk(i) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)
+    )
+    return any(asked(n) for n in found)
+
+
+def _odd(n: ast.BinOp) -> bool:
+    return (
+        isinstance(n.right, ast.Constant) and isinstance(n.right.value, int) and n.right.value & (n.right.value - 1) > 0
+    )
+
+
+_TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
+    "pipeline": lambda t: bool(t.pipelines),
+    "product in a pipeline": lambda t: bool(t.with_product()),
+    "pipeline in a branch": lambda t: any(
+        isinstance(a, ast.If) for n in t.with_product() for a in t.all[n].around
+    ),
+    "pipeline in a loop": lambda t: any(
+        isinstance(a, (ast.For, ast.While)) for n in t.with_product() for a in t.all[n].around
+    ),
+    "pipeline of a block": lambda t: any(
+        not _constant(t.all[n].call.args[-1]) for n in t.with_product() if t.all[n].call  # type: ignore[union-attr]
+    ),
+    "elements in a pipeline": lambda t: any(
+        p.name == "Parallel" for n in t.with_product() for p in t.inside(n)
+    ),
+    "operand read before": _operand(1, _is_read_before),
+    "operand read after": _operand(1, _is_read_after),
+    "operand loaded twice": _operand(2, lambda t, place, name, load: True),
+    "used, then loaded": _used_then_loaded,
+    "guarded load": _guarded_load,
+    "row variable": _row_variable,
+    "registers over a pipeline": _kept_registers,
+    "store by thread before a pipeline": _by_thread,
+    "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
+    "scan after a pipeline": lambda t: bool(t.with_product()) and _calls(t, True, "cumsum", "cummax"),
+    "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),
+    "scan after a product": lambda t: any(
+        p.name == "gemm" and any(q.name in ("cumsum", "cummax") for q in t.all[n:]) for n, p in enumerate(t.all)
+    ),
+    "product of registers": lambda t: any(
+        p.name == "gemm" and t.scopes.get(_base(p.call.args[0])) == "fragment" for p in t.all if p.call
+    ),
+    "branch changes what it asked": _asked_of_changed,
+    "one condition twice": _twice_asked,
+    "else in a loop": lambda t: any(
+        isinstance(p.stmt, ast.If) and p.stmt.orelse and any(isinstance(a, ast.For) for a in p.around) for p in t.all
+    ),
+    "while": lambda t: any(isinstance(p.stmt, ast.While) for p in t.all),
+    "loop by thread": _loop_by_thread,
+    "loop of a block": _loop_of_block,
+    "vectorized sum": _vectorized_sum,
+    "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
+    "odd modulus": lambda t: _modulo(t, _odd),
+    "registers turned": lambda t: any(
+        t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
+        for _, name, index in _indices(t)
+    ),
+}  # fmt: skip
+TRAITS = tuple(_TRAITS)
+
+
+@lru_cache(maxsize=64)
+def traits(text: str) -> frozenset[str]:
+    """Return the traits of a kernel's source."""
+    kernel = KernelTraits(text)
+    return frozenset(name for name, has in _TRAITS.items() if has(kernel))
