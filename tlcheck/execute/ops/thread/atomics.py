@@ -168,7 +168,12 @@ def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
     """The value to combine: a vector, or the address of one."""
     if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
         source = _elements(e, program, lanes)
-        return lambda frame: converted(source.load(frame), source.kind, kind, program.options.exact)
+
+        def pointed(frame: Frame) -> Value:
+            _position(source, frame)
+            return converted(source.load(frame), source.kind, kind, program.options.exact)
+
+        return pointed
     if lanes_of(e.dtype) != lanes:
         raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
     in_int = program.options.printed and is_promoted(e)  # the library casts it back to the element's type

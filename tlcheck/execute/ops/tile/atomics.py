@@ -1,8 +1,9 @@
 """Atomics of whole tiles: T.atomic_add, T.atomic_max, T.atomic_min of regions (TileLang, language/atomic.py).
 
 Each element of the destination is combined once with its element of the source, or with one value for all; the loop
-goes over the destination's sizes. Elements outside the destination are left out, those outside the source count as
-0 does. Without a loop over threads a block does this once; where a region depends on the thread, each thread does.
+goes over the destination's sizes, which the source has too. Elements outside the destination are left out, those
+outside the source count as 0 does. Without a loop over threads a block does this once; where a region depends on the
+thread, each thread does.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Run:
     target = Tile(region, program, lattice, region.long)
     if not is_region(e.args[0]):
         return _with_value(e.args[0], target, program, operation)
-    source = _source(region_of(e.args[0], program), region, lattice, program)
+    given = region_of(e.args[0], program)
+    source, own = _source(given, region, lattice, program), Lattice([given.sizes[axis] for axis in given.long], program)
     exact = program.options.exact
 
     def run(frame: Frame) -> int:
+        if own.axes and own.shape(frame) != lattice.shape(frame):
+            raise NotModelled("atomic between regions of unlike sizes")
         inner = source.frame(frame, target)
         terms = converted(source.read(inner), source.kind, target.kind, exact)
         target.combine(inner, terms, operation)

@@ -264,6 +264,10 @@ class Tile:
             self._observers.added(self.place.memory, where, terms, worlds, np.full_like(worlds, -1), origin)
         combine_into(self.place, where, terms, operation)
 
+    def require_inside(self, frame: Frame) -> None:
+        """Raise Illegal where active lanes have a region that leaves its buffer: of an operator without guards."""
+        self.place.allowed(self.located(frame), frame)
+
     def mask(self, frame: Frame) -> Mask | None:
         """The points and lanes that take part: active, of the lattice, and in the buffer."""
         return self._mask(frame, self.located(frame))

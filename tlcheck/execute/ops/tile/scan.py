@@ -42,6 +42,8 @@ def _scan(e: Expr, program: KernelProgram, combine: np.ufunc) -> Run:
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
+        for tile in (source, target):
+            tile.require_inside(inner)
         lines = source.array(inner)
         lines = np.flip(lines, axis) if back else lines
         found = accumulated(combine, lines, axis)

@@ -26,6 +26,19 @@ def test_vectors_that_end_inside() -> None:
     assert output.verdict == "agreed"
 
 
+@pytest.mark.parametrize(("size", "verdict"), [(63, "undecided"), (64, "agreed")])
+def test_a_vector_by_pointer_that_is_read_outside(size: int, verdict: str) -> None:
+    """The last of 16 threads adds A[60:64] to B: an A of 63 elements ends before."""
+    kernel = Kernel(threads=16)
+    tensors = kernel.tensor("B", "float32", (64,)), kernel.tensor("A", "float32", (size,))
+    ends = [Expr("call", "handle", (load(tensor, multiply(kernel.tx, 4)),), "address_of") for tensor in tensors]
+    added = Evaluate(Expr("call", "float4", tuple(ends), "atomic_addx4_elem_op"))
+    found = execute(kernel.snapshot([added], [added]))
+    (output,) = [out for out in found.outputs if out.name == "B"]
+    assert output.verdict == verdict
+    assert ["access of A out of bounds" in fault.what for fault in found.faults] == [True] * (size < 64)
+
+
 def test_a_vector_that_nobody_takes_has_cuda_s_type() -> None:
     """T.atomic_addx4 up to 0.1.12 is a float4, as CUDA calls four floats, and not one of four bits."""
     kernel = Kernel(threads=16)

@@ -66,6 +66,14 @@ def test_one_element_and_a_source_of_one_for_many() -> None:
     assert np.array_equal(found, expected)
 
 
+def test_regions_of_unlike_sizes() -> None:
+    """TileLang loops over the destination's sizes, and says nothing."""
+    kernel = Kernel()
+    source, target = kernel.tensor("A", "float32", random("float32", 4, 3)), kernel.tensor("B", "float32", [4, 6])
+    with pytest.raises(NotModelled, match="unlike sizes"):
+        kernel.run(call("atomicadd", region(source), region(target)))
+
+
 def test_a_place_of_each_thread_is_done_by_each_thread() -> None:
     kernel, a = Kernel(threads=8), random("float32", 8, 2)
     source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", np.zeros((4, 2)))

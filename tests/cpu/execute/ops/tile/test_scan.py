@@ -17,6 +17,7 @@ from tests.cpu.execute.ops.tile.building import (
     whole_pointer,
 )
 from tlcheck.execute.memory.values import poison
+from tlcheck.execute.reasons import Illegal
 
 OF = {"cumsum": np.add, "cummax": np.maximum}
 
@@ -51,6 +52,17 @@ def test_a_part_of_a_buffer_into_another_buffer() -> None:
     expected = np.zeros((4, 12))
     expected[1:3, 3:8] = a[1:3, 3:8].cumsum(1)
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_part_that_leaves_a_tile(axis: int) -> None:
+    """The device library takes an address and sizes: nothing guards its accesses."""
+    kernel = Kernel()
+    tile, first = kernel.tile("s", "float32", (4, 6)), [0, 0]
+    first[axis] = 3
+    part = region(tile, tuple(first), (3, 4))
+    with pytest.raises(Illegal, match="access of s out of bounds"):
+        kernel.run(call("cumsum", part, part, number(1), flag(False)))
 
 
 def test_buffers_by_pointer() -> None:
