@@ -37,7 +37,7 @@ kernels.py:44: TLR001 unordered-accesses: nothing orders two accesses to a: betw
    a wait for the copy is missing between the write of a at line 42 (thread 0, TIR line 42) and
    the read of a at line 44 (thread 0, TIR line 72)
    TLR001 b: nothing orders two accesses to b: between them a wait for the copy is missing
-   C[0, 0] is undefined (element of a read while its copy is under way), should be 1091.0 (inputs
+   C[0, 0] is undefined (element of a, read while its copy is under way), should be 1091.0 (inputs
    of seed 0; 65536 elements differ)
    kernel: kernels.py::wait
    blame: TileLang 0.1.9
