@@ -4,8 +4,8 @@
 
 An atomic of N lanes needs an address that is a multiple of N elements. This rule finds one with another address.
 
-If the device library splits the atomic into scalars or pairs (before sm_90: float32, and four 16-bit lanes), only
-their alignment counts.
+The device library splits some atomics into scalars or pairs: before sm_90, those of float32 and of four 16-bit lanes.
+Then only the alignment of the parts counts.
 
 ## Why is this bad?
 
@@ -30,7 +30,7 @@ element.
 
 ## Use instead
 
-Good in 0.1.15 (sm_90): the tile starts at a multiple of the vector's width.
+Good in 0.1.15 (sm_90): every address is a multiple of 4.
 
 ```python
 @T.prim_func

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Each element gets as many additions as intended, but of values that were meant for other elements: the layouts of
-source and destination disagree.
+Each element gets as many additions as intended, but some values were meant for other elements. The layouts of source
+and destination disagree.
 
 ## Why is this bad?
 
@@ -13,8 +13,8 @@ The witness names one such addition: block, thread, lane and element.
 
 ## Example
 
-Bad in 0.1.7 (sm_90): four neighbours in the memory of `s` are every other element of a row, and are added to four
-neighbours of `B`.
+Bad in 0.1.7 (sm_90): the layout of `s` puts every other element of a row side by side. A vector adds four of them to
+four neighbours in `B`.
 
 ```python
 @T.prim_func

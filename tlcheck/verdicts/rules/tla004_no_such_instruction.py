@@ -4,8 +4,8 @@
 
 This rule finds a vector atomic that the arch or the device library does not have:
 
-- float32 has 2 and 4 lanes, on sm_90 and later, in global memory only. Before sm_90 the device library splits such an
-  atomic into scalars, from 0.1.7 on.
+- float32 has 2 and 4 lanes, on sm_90 and later, in global memory only. For older archs, releases from 0.1.7 on split
+  such an atomic into scalars.
 - float16 and bfloat16 have 2 lanes, and from 0.1.12 on 4. From 0.1.7.post3 to 0.1.11 the library adds 4 lanes as if
   they were float32.
 - A vector atomic with one value instead of one for each lane has no meaning.

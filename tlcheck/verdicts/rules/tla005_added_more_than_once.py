@@ -1,4 +1,4 @@
-"""TLA005: an element is added more often than intended
+"""TLA005: an addition is made more often than intended
 
 ## What it does
 

@@ -1,4 +1,4 @@
-"""TLA006: an element is never added
+"""TLA006: an addition is never made
 
 ## What it does
 

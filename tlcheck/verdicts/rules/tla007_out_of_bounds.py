@@ -2,8 +2,8 @@
 
 ## What it does
 
-The address of a lane lies before or behind the destination's memory: a tail without its guard, a vector wider than
-the rest of the buffer, or a layout whose image is larger than the buffer.
+The address of a lane lies before the destination's memory or beyond its end. Causes: a tail without its guard, a
+vector wider than the rest of the buffer, or a layout whose image is larger than the buffer.
 
 ## Why is this bad?
 
@@ -13,7 +13,7 @@ The witness names one such addition: block, thread, lane and element.
 
 ## Example
 
-Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements behind it. TileLang guards the first
+Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements beyond it. TileLang guards the first
 lane.
 
 ```python

@@ -1,4 +1,4 @@
-"""TLA008: the atomic goes to other memory than the kernel says
+"""TLA008: the atomic updates memory that the kernel does not name
 
 ## What it does
 

@@ -2,7 +2,7 @@
 
 ## What it does
 
-The kernel asks for a memory order (acquire, release, acq_rel, seq_cst), and the instruction is a relaxed one.
+The kernel asks for a memory order (acquire, release, acq_rel, seq_cst), but the instruction is relaxed.
 
 ## Why is this bad?
 
@@ -13,7 +13,7 @@ The witness names one such addition: block, thread, lane and element.
 
 ## Example
 
-Bad in 0.1.12 (sm_90): the scalar form carries the order, the vector form made of it does not.
+Bad in 0.1.12 (sm_90): the scalar call passes the order on, but the vector call that replaces it does not.
 
 ```python
 @T.prim_func
@@ -26,7 +26,7 @@ def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
 
 ## Use instead
 
-Good in 0.1.15 (sm_90): the same kernel; the vector form carries the order.
+Good in 0.1.15 (sm_90): the same kernel; the vector call passes the order on.
 
 Use a release that gets it right. A loop that is not vectorized keeps the order.
 """

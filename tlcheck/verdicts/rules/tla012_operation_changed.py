@@ -1,9 +1,9 @@
-"""TLA012: the atomic does another operation than the kernel says
+"""TLA012: the atomic performs a different operation
 
 ## What it does
 
-The lowered atomic performs another operation, such as a maximum instead of an addition. No release is known to do
-this; a new pass could.
+The kernel names one operation and the lowered atomic performs another, such as a maximum instead of an addition. No
+release is known to do this; a new pass could.
 
 ## Why is this bad?
 
@@ -25,7 +25,7 @@ def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
 
 ## Use instead
 
-Good in 0.1.15 (sm_90): the same kernel as it is lowered.
+Good in 0.1.15 (sm_90): the same kernel, as TileLang lowers it.
 
 Use a release that gets it right.
 """

@@ -2,8 +2,8 @@
 
 ## What it does
 
-The call fits the kernel, but the library takes the bits of its values for another type: two float32 for two float16,
-the low 16 bits of a float32, a bfloat16 for a float16. docs/device-library.md says how each release was measured by
+The lowered call fits the kernel, but the library misreads the values. It reads two float32 as two float16, a bfloat16
+as a float16, or only the low 16 bits of a float32. docs/device-library.md says how each release was measured by
 executing its PTX.
 
 ## Why is this bad?

@@ -20,7 +20,7 @@ The witness names block and thread.
 
 ## Example
 
-128 threads share a store of 4 elements, and 0.1.7.post3 drops the guard.
+A store of 4 elements needs 4 threads. The guard of 0.1.7.post3 lets 8 threads store.
 
 ```python
 for k in T.serial(64):

@@ -3,8 +3,9 @@
 ## What it does
 
 tlcheck executes the kernel twice on the CPU with the same inputs: the source, and the lowered kernel as the GPU would
-run it. Both compute in float64. This rule finds an element of an output that differs by more than rounding: a tiny
-change of all inputs must not be able to cause the same difference.
+run it. Both compute in float64. This rule finds an element of an output that differs by more than rounding.
+To tell the two apart, tlcheck runs the source again with tiny changes of all numbers. If they cause the same
+difference, it is rounding.
 
 ## Why is this bad?
 

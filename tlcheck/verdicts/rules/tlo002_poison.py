@@ -1,4 +1,4 @@
-"""TLO002: an output depends on memory that is not there yet
+"""TLO002: an output depends on memory that is not ready
 
 ## What it does
 

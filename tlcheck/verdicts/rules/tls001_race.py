@@ -3,8 +3,12 @@
 ## What it does
 
 Two accesses of the source touch one element, at least one of them changes it, and nothing orders them. They may
-belong to iterations of one T.Parallel, threads of code for threads, blocks of the grid, or an asynchronous copy that
-nobody waits for.
+belong to:
+
+- two iterations of one `T.Parallel`;
+- two threads, in code that names its thread;
+- two blocks of the grid;
+- an asynchronous copy that nobody waits for.
 
 TileLang inserts barriers between statements that share memory of a block, unless `TL_DISABLE_THREAD_STORAGE_SYNC` is
 set. It inserts none inside one statement and none in global memory. Nothing orders blocks.

@@ -30,8 +30,8 @@ for k in T.Pipelined(4, num_stages=2):
 ## Limits
 
 A shuffle from a lane that takes no part reads an undefined value too (PTX, `shfl.sync`). tlcheck does not report an
-output that no statement writes, nor what the caller's tensors hold. If random inputs decide what is set or read, it is
-undecided: declare `inputs` in the case.
+output that no statement writes, nor what the caller's tensors hold. If random inputs decide what is set or read, the
+read is undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-uninitialized"

@@ -30,13 +30,14 @@ T.mbarrier_wait_parity(full, 0)
 
 ## Use instead
 
-Let as many threads arrive as `T.alloc_barrier` says. Wait for parity 0 first, and for the other one after each phase.
+Let as many threads arrive as `T.alloc_barrier` says. Wait for parity 0 first, and change the parity after each phase.
 Call `T.ptx_commit_group()` between the copies and the wait.
 
 ## Limits
 
 If a kernel calls `T.ptx_wait_group` but starts no asynchronous copy, the wait has no effect. That is a warning, and an
-error with `--strict`. If random inputs decide which threads arrive, it is undecided: declare `inputs` in the case.
+error with `--strict`. If random inputs decide which threads arrive, the wait is undecided:
+declare `inputs` in the case.
 """
 
 PROBLEM = "source-wait"

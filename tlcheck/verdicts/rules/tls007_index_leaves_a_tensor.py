@@ -33,8 +33,8 @@ Guard the statement with `if`, or give the value out of bounds with `T.if_then_e
 
 ## Limits
 
-A tail is not reported: there the last tile is larger than what is left of every tensor in the statement. Nor are tile
-operators such as `T.copy`, and indices that depend on random inputs.
+A tail, where the last tile reaches beyond the end of every tensor in the statement, is not reported. Nor are tile
+operators such as `T.copy`, or indices that depend on random inputs.
 """
 
 PROBLEM = "source-stray"

@@ -30,8 +30,8 @@ Launch `T.ceildiv(size, tile)` blocks, or fill the tensor before the kernel runs
 
 ## Limits
 
-tlcheck notes the smallest and largest index of each write, so it misses a gap between them, as a stride leaves. It
-does not examine a kernel whose sizes it chose itself.
+tlcheck notes the smallest and largest index of each write, so it misses a gap between them, such as one that a
+stride leaves. It does not examine a kernel whose sizes it chose itself.
 """
 
 PROBLEM = "source-unwritten"

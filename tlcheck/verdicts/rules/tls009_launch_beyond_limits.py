@@ -11,7 +11,7 @@ A kernel with `T.sync_grid()` is launched cooperatively, so all of its blocks mu
 ## Why is this bad?
 
 The compiler or the driver refuses such a kernel. Warps that ask with `T.set_max_nreg` for more registers than a block
-has wait for ever (PTX ISA, "setmaxnreg").
+has wait forever (PTX ISA, "setmaxnreg").
 
 The witness names the amount and the limit.
 

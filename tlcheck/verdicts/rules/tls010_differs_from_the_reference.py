@@ -7,8 +7,8 @@ reference, as [`tlcheck run`](../run.md#what-is-compared) does.
 
 ## Why is this bad?
 
-TileLang compiled what is written, and that is not what was meant. If a neighbouring release agrees with the reference,
-its front end is to blame, and `check` says so.
+TileLang compiled what is written, and that is not what was meant. If the kernel agrees with the reference in the
+release before or after, the front end of this release is to blame, and `check` says so.
 
 The witness names the first wrong element, with both values.
 
