@@ -19,7 +19,8 @@ _NESTED: Mapping[str, float] = {"loop": 2, "branch": 1.2}
 _THREADS: Mapping[str, tuple[float, Callable[[KernelText], object]]] = {
     "exchange": (1, simt.exchange), "strided": (1, simt.strided), "serial": (1, simt.serial),
     "vectors": (1, simt.vectors), "counter": (0.8, simt.counter), "warps": (0.6, simt.warps),
-    "branches": (1, simt.branches), "bins": (0.9, simt.bins), "accumulated": (0.8, sums.accumulated),
+    "branches": (1, simt.branches), "bins": (0.9, simt.bins), "alternated": (0.8, simt.alternated),
+    "accumulated": (0.8, sums.accumulated),
     "wide_atomics": (0.6, sums.wide_atomics), "tickets": (0.5, sums.tickets), "asked": (0.6, sums.asked),
     "widened": (0.6, sums.widened), "turned": (0.6, sums.turned),
 }  # fmt: skip

@@ -14,6 +14,8 @@ def reducer(w: KernelText) -> None:
     kept = w.chance.number(0, 1)
     size, name = (rows, columns)[kept], w.fresh("r")
     op = w.chance.among(("sum", "sum", "max", "min"))
+    if w.chance.of(0.2):
+        w.configs["tl.reducer_force_baseline"] = True
     copies = w.chance.among(("", ', replication="all"', ', replication="none"'))
     w.line(f'{name} = T.alloc_reducer(({size},), "{dtype}", op="{op}"{copies if form == "reducer added to" else ""})')
     into = w.alloc("fragment", (size,), dtype)

@@ -125,6 +125,26 @@ def branches(w: KernelText) -> None:
     out(w, f"{s.name}[{other_thread(w)}]", dtype)
 
 
+def alternated(w: KernelText) -> None:
+    """Steps of a loop that take turns: some write shared memory, others read what other threads wrote."""
+    dtype, steps = w.chance.among(("float32", "int32", "float16")), w.chance.number(2, 6)
+    s, tensor, total = w.alloc("shared", (w.threads,), dtype), w.tensor((steps, w.threads), dtype), w.fresh("l")
+    w.line(f'{total} = T.alloc_local((1,), "{dtype}")')
+    w.line(f"{total}[0] = {constant(w, dtype, 0)}")
+    w.line(f"{s.name}[tx] = {tensor.name}[0, tx]")
+    q = w.fresh("q")
+    tests = (f"{q} % 2 == 0", f"{q} % 2 == 1", f"{q} < {steps // 2}", f"{q} % 3 == 0", f"{q} > bx")
+    reads, writes = f"{total}[0] = {total}[0] + {s.name}[{other_thread(w)}]", f"{s.name}[tx] = {tensor.name}[{q}, tx]"
+    first, second = (reads, writes) if w.chance.of(0.5) else (writes, reads)
+    test = w.chance.among(tests)
+    with w.block(f"for {q} in T.{w.chance.among(('serial', 'serial', 'unroll'))}({steps}):", {q: steps}):
+        with w.block(f"if {test}:"):
+            w.line(first)
+        with w.block(w.chance.among(("else:", "else:", f"if not ({test}):", f"if {w.chance.among(tests)}:"))):
+            w.line(second)
+    out(w, f"{total}[0]", dtype)
+
+
 def bins(w: KernelText) -> None:
     """A histogram in shared memory."""
     count = w.chance.among((4, 16, 64))

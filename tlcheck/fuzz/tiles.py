@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tlcheck.fuzz.chance import boundary
-from tlcheck.fuzz.expressions import condition, constant, free, place, value
+from tlcheck.fuzz.expressions import condition, constant, free, place, two_tensors, value
 from tlcheck.fuzz.writer import FLOATS, INTEGERS, DrawnBuffer, KernelText
 
 Statement = Callable[[KernelText], None]
@@ -154,7 +154,7 @@ def _loop_over(w: KernelText, into: DrawnBuffer) -> tuple[list[str], dict[str, i
     names = list(_NAMES[: len(into.shape)])
     extents, inner = {}, []
     for name, size in zip(names, into.shape, strict=True):
-        part = size > 1 and w.chance.of(0.08 if into.scope == "fragment" else 0.2)
+        part = size > 1 and w.chance.of(0.12 if into.scope == "fragment" else 0.2)
         extents[name] = w.chance.number(1, size - 1) if part else size
         offset = w.chance.number(0, size - extents[name]) if part and w.chance.of(0.5) else 0
         turned = into.scope == "shared" and not part and w.chance.of(0.06)
@@ -269,7 +269,9 @@ def atomic(w: KernelText) -> None:
     if w.chance.of(0.3) and into.shape == source.shape and dtype == source.dtype:
         return w.line(f"T.atomic_add({into.name}, {source.name})")
     kind = w.chance.among(("add", "add", "add", "max", "min")) if dtype in ("int32", "float32") else "add"
-    sources = value(w, dtype if w.chance.of(0.8) else "float32", extents, 1)
+    own = dtype if w.chance.of(0.8) else "float32"
+    is_split = max(source.shape) > 1 and w.chance.of(0.12)
+    sources = two_tensors(w, own, extents) if is_split else value(w, own, extents, 1)
     with w.block(_parallel(w, names, extents)):
         w.line(f"T.atomic_{kind}({place(w, into, extents)}, {sources})")
     w.buffers = [b for b in w.buffers if b is not into or into.scope == "shared"]
