@@ -91,7 +91,8 @@ class Case:
     rounded: the narrowest dtype of operands or intermediate results, if it is narrower than the accumulator.
     float_atomics: whether the order of floating-point additions may differ from run to run; None: derived from the
         kernel's atomics.
-    baselines: the same in torch, by name: ``baseline(args, *inputs)`` returns the function that is timed.
+    baselines: torch functions that compute the same, by name: ``baseline(args, *inputs)`` returns the function that is
+        timed.
     traffic: bytes that the kernel has to move; None: each tensor once. A number, or a function of `args`.
     flops: operations that it has to do; None: no floor from them. A number, or a function of `args`.
     """
