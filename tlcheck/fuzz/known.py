@@ -25,13 +25,13 @@ else:
 class KnownFinding:
     """A finding of docs/findings.md. shows: patterns of symptoms (`*`: anything), of which one has to fit.
 
-    says: a regular expression that is found in what the claim says. source: those that are found in the kernel, on one
+    says: regular expressions that are found in what the claim says. source: those that are found in the kernel, on one
     line each. has, without: traits of the kernel (`TRAITS`). releases: that have it.
     """
 
     name: str
     shows: tuple[Symptom, ...]
-    says: str
+    says: tuple[str, ...]
     source: tuple[str, ...]
     has: frozenset[str]
     without: frozenset[str]
@@ -48,7 +48,7 @@ class KnownFinding:
 
     def fits(self, symptom: Symptom, says: str) -> bool:
         """Whether one of the patterns is of this symptom, and its claim says what it has to."""
-        return re.search(self.says, says) is not None and any(
+        return all(re.search(each, says) for each in self.says) and any(
             all(fnmatchcase(own, wanted) for own, wanted in zip(astuple(symptom), astuple(each), strict=True))
             for each in self.shows
         )
@@ -66,7 +66,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> KnownFinding:
     shows = tuple(Symptom(*each) for each in (*entry["shows"], *entry.get("like", ())))
     has, without = (frozenset(entry.get(key, ())) for key in ("has", "without"))
     source, releases = tuple(entry.get("source", ())), tuple(entry["releases"])
-    return KnownFinding(name, shows, entry.get("says", ""), source, has, without, releases)
+    return KnownFinding(name, shows, tuple(entry.get("says", ())), source, has, without, releases)
 
 
 def known(symptom: Symptom, says: str, text: str, toolchain: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.constructs import statement_at
+from tlcheck.fuzz.traits import relations
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 
@@ -76,7 +77,7 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
         return KernelOutcome("refused", refuted[0].words)
     if refuted:
         ranked = sorted(refuted, key=_rank)
-        symptoms = {symptom(c, text): sentences(c) for c in reversed(ranked)}
+        symptoms = {symptom(c, text): sentences(c, text) for c in reversed(ranked)}
         ordered = dict.fromkeys(symptom(c, text) for c in ranked)
         return KernelOutcome("refuted", ranked[0].words, tuple(ordered), tuple(symptoms[s] for s in ordered))
     undecided = [c for c in claims if c.verdict == UNDECIDED]
@@ -107,14 +108,14 @@ def symptom(claim: Claim, text: str) -> Symptom:
     )
 
 
-def sentences(claim: Claim) -> str:
-    """Return what a refuted claim says, and whether the second access is one of a later step."""
+def sentences(claim: Claim, text: str) -> str:
+    """Return what a refuted claim says, and how the statements of its two accesses stand to each other."""
     finding = claim.finding
     assert finding is not None
     origin = finding.origin
     words = [claim.words, finding.words, *([origin.words, origin.missing] if origin is not None else [])]
-    is_later = origin is not None and origin.other_line > origin.line > 0
-    return "; ".join([*filter(None, words), *(["in a later step"] if is_later else [])])
+    lines = (origin.line, origin.other_line) if origin is not None else (0, 0)
+    return "; ".join([*filter(None, words), *(relations(text, *lines) if all(lines) else ())])
 
 
 def plain(message: str) -> str:

@@ -123,7 +123,7 @@ class FindingReducer:
         shows = replace(shows, pass_name=guilty or shows.pass_name)
         alike = next((f for f in self.folder.state.found if f is not found and f.lines and f.shows == shows), None)
         found.shows = shows
-        name = known(shows, sentences(claim), text, self.folder.toolchain)
+        name = known(shows, sentences(claim, text), text, self.folder.toolchain)
         found.known = name or (alike.known or alike.place if alike is not None else "")
 
 

@@ -76,12 +76,19 @@ class PlacedStatement:
 class KernelTraits:
     """The statements of a kernel, and what is to be known of them."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, line: int = 0) -> None:
+        """line: in the kernel that is meant, where the text has several; 0 for the first one."""
         tree = ast.parse(text)
         self.scopes = scopes_in(tree)
-        block = next((n for n in ast.walk(tree) if isinstance(n, ast.With)), None)
+        blocks = [n for n in ast.walk(tree) if isinstance(n, ast.With)]
+        block = next((b for b in blocks if not line or b.lineno <= line <= (b.end_lineno or 0)), None)
         self.all = list(_placed(block.body, ())) if block is not None else []
         self.pipelines = [n for n, p in enumerate(self.all) if _stages(p) > 0]
+
+    def at(self, line: int) -> PlacedStatement | None:
+        """The innermost statement on a line."""
+        found = [p for p in self.all if p.stmt.lineno <= line <= (p.stmt.end_lineno or 0)]
+        return found[-1] if found else None
 
     def inside(self, place: int) -> list[PlacedStatement]:
         """The statements in a loop or a branch."""
@@ -219,9 +226,11 @@ def _loop_by_thread(t: KernelTraits) -> bool:
     return any(len(c.args) == 3 and not all(map(_constant, c.args[:2])) for c in calls)
 
 
-def _loop_of_block(t: KernelTraits) -> bool:
-    calls = [p.call for p in t.all if p.name in ("serial", "Pipelined") and isinstance(p.stmt, ast.For) and p.call]
-    return any(not _constant(c.args[-1]) and "+" not in ast.unparse(c.args[-1]) for c in calls if c.args)
+def _is_of_block(p: PlacedStatement) -> bool:
+    """Whether it is a loop that may have no step: its end is the number of a block or the like."""
+    is_loop = p.name in ("serial", "unroll", "Pipelined") and isinstance(p.stmt, ast.For) and p.call is not None
+    end = p.call.args[-1] if is_loop and p.call is not None and p.call.args else None
+    return end is not None and not _constant(end) and "+" not in ast.unparse(end)
 
 
 def _by_thread(t: KernelTraits) -> bool:
@@ -301,7 +310,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     ),
     "while": lambda t: any(isinstance(p.stmt, ast.While) for p in t.all),
     "loop by thread": _loop_by_thread,
-    "loop of a block": _loop_of_block,
+    "loop of a block": lambda t: any(map(_is_of_block, t.all)),
     "vectorized sum": _vectorized_sum,
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
     "odd modulus": lambda t: _modulo(t, _odd),
@@ -318,3 +327,58 @@ def traits(text: str) -> frozenset[str]:
     """Return the traits of a kernel's source."""
     kernel = KernelTraits(text)
     return frozenset(name for name, has in _TRAITS.items() if has(kernel))
+
+
+def relations(text: str, line: int, other: int) -> tuple[str, ...]:
+    """Return how the statements on two lines stand to each other; nothing where there are none."""
+    kernel = KernelTraits(text, line)
+    one, second = kernel.at(line), kernel.at(other)
+    if one is None or second is None:
+        return ()
+    return tuple(name for name, holds in _RELATIONS.items() if holds(kernel, one, second))
+
+
+def _common(one: PlacedStatement, other: PlacedStatement, *kinds: type[ast.stmt]) -> bool:
+    return any(isinstance(s, kinds) for s in one.around if s in other.around)
+
+
+def _between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
+    """Whether a loop that some blocks skip stands between two statements."""
+    first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
+    loops = [p.stmt for p in t.all if _is_of_block(p)]
+    around = (*first.around, *last.around)
+    return any(first.stmt.lineno < s.lineno < last.stmt.lineno and s not in around for s in loops)
+
+
+def _apart(one: PlacedStatement, other: PlacedStatement) -> bool:
+    """Whether a branch has one of the two alone, or each of its parts has one."""
+    branches = {s for p in (one, other) for s in p.around if isinstance(s, ast.If)}
+    return any(_side(one, s) != _side(other, s) for s in branches)
+
+
+def _asks(branch: ast.If, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(branch.test))
+
+
+def _side(p: PlacedStatement, branch: ast.If) -> int:
+    """0 outside of a branch, 1 where its condition holds, 2 where it does not."""
+    if branch not in p.around:
+        return 0
+    inner = (*p.around, p.stmt)
+    return 1 if inner[inner.index(branch) + 1] in branch.body else 2
+
+
+_RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatement], bool]] = {
+    "in a later step": lambda t, one, other: other.stmt.lineno > one.stmt.lineno,
+    "both in a while loop": lambda t, one, other: _common(one, other, ast.While),
+    "both in a loop": lambda t, one, other: _common(one, other, ast.For),
+    "a branch apart": lambda t, one, other: _apart(one, other),
+    "a condition and its branch": lambda t, one, other: any(
+        isinstance(s, ast.If) and (s in (one.stmt, other.stmt) or (one is other and _asks(s, one.written)))
+        for s in {*one.around, *other.around}
+    ),
+    "a loop of a block between": _between,
+    "both before a pipeline": lambda t, one, other: any(
+        max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.with_product()
+    ),
+}

@@ -1,6 +1,7 @@
 """The findings that a campaign recognizes are those of docs/findings.md, each by its own name."""
 
 import ast
+import re
 import tempfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tlcheck.fuzz.campaign import REQUEST
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.outcome import Symptom, outcome
 from tlcheck.fuzz.seeds import arguments
-from tlcheck.fuzz.traits import TRAITS, traits
+from tlcheck.fuzz.traits import TRAITS, relations, traits
 from tlcheck.remedy.reduction import bound
 from tlcheck.toolchain.resolve import resolve
 
@@ -21,8 +22,11 @@ WRONG = ROOT / "tests" / "wrong_code"
 KNOWN = msgspec.toml.decode((ROOT / "tlcheck" / "fuzz" / "known.toml").read_text())
 EXPECTED = msgspec.toml.decode((WRONG / "expected.toml").read_text())
 SENTENCES = (
-    "is an int in CUDA; waits for it in a shuffle; in a later step; no multiple of 128 bytes; int32; out of bounds"
-)
+    "is an int in CUDA", "waits for it in a shuffle", "no multiple of 128 bytes", "int32", "out of bounds",
+    "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
+    "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
+    "both before a pipeline",
+)  # fmt: skip
 
 
 def kernels() -> dict[str, tuple[str, str]]:
@@ -51,7 +55,7 @@ def test_the_symptoms_of_a_finding_have_its_name() -> None:
     found = kernels()
     for name, entry in KNOWN.items():
         if "0.1.15" in entry["releases"]:
-            says = SENTENCES if "says" in entry else ""
+            says = "; ".join(s for s in SENTENCES if any(re.search(each, s) for each in entry.get("says", ())))
             names = [known(Symptom(*each), says, found[name][1], "0.1.15") for each in entry["shows"]]
             assert set(names) == {name}
 
@@ -82,6 +86,19 @@ def test_traits_are_about_order_and_nesting() -> None:
     assert "used, then loaded" in traits(found["replaced"][1])
     assert "row variable" in traits(found["moved"][1])
     assert "guarded load" in traits(found["reloaded"][1])
+
+
+def test_relations_are_of_two_lines() -> None:
+    text = kernels()["turns"][1]
+    lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
+    reads, writes = lines["c[0] = c[0] + s[127 - tx]"], lines["s[tx] = A[k, tx]"]
+    assert relations(text, reads, writes) == ("in a later step", "both in a loop", "a branch apart")
+    assert relations(text, writes, reads) == ("both in a loop", "a branch apart")
+    assert "a branch apart" not in relations(text, reads, reads)
+    assert relations(text, reads, 1) == ()
+    text = kernels()["asked"][1]
+    test = next(n for n, line in enumerate(text.splitlines(), 1) if "if s[0] > 1" in line)
+    assert "a condition and its branch" in relations(text, test, test + 2)
 
 
 @pytest.mark.slow
