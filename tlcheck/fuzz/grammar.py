@@ -47,7 +47,7 @@ def compose(chance: Chance) -> str:
             _threads(w)
         w.indices.pop("tx")
     if not w.lines or chance.of(0.4):
-        for _ in range(chance.number(1, 5)):
+        for _ in range(chance.among((1, 1, 2, 2, 3, 4, 5))):
             _statement(w, 2)
         for buffer in w.known("shared", "fragment"):
             tiles.store(w, buffer)
