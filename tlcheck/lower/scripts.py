@@ -185,7 +185,8 @@ class Script:
         kernels = _kernels_in_words(len(captured.kernels)) if captured.kernels else "no kernel"
         where = f" at {near(ended.where)}" if ended.where else ""
         until = f";{where}" if is_test(Path(self.run.file)) else f" until it ended{where}:"  # other tests go on
-        return [*remarks, f"{head} {kernels} captured{until} {ended.message}"]
+        advice = f"; {ended.advice}" if ended.advice else ""
+        return [*remarks, f"{head} {kernels} captured{until} {ended.message}{advice}"]
 
     def _is_passed_over(self, captured: Captured) -> bool:
         """A script without a kernel is no error in a folder, or where the user asked to keep going."""

@@ -35,6 +35,7 @@ class Failure:
     phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
     message: one line; where a pass or `code generation` raised it, that begins with it. detail: further useful lines.
     where: `FILE:LINE` in the user's code, if known. trace: Python's traceback.
+    advice: how the user mends it, if that is known; a line of `detail` too.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Failure:
     detail: str = ""
     where: str = ""
     trace: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def told(failure: Failure) -> Failure:
     advice = f"name {package} in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
     advice = advice if _OF_A_PACKAGE.search(failure.message) else ""
     detail = "\n".join(filter(None, (failure.detail, advice)))
-    return replace(failure, message=failure.message + told, detail=detail)
+    return replace(failure, message=failure.message + told, detail=detail, advice=advice)
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:

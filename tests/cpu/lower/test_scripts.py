@@ -47,6 +47,15 @@ def test_a_script_that_ended_early_shows_its_traceback_and_its_last_lines() -> N
     assert replace(end(), printed=printed).trouble == ""
 
 
+def test_a_remark_on_an_early_end_says_how_to_mend_it() -> None:
+    script = Script(make_run(), found=False, how=Scripts())
+    ended = Failure("exception", "run", "einops is not installed", "a line\nname it", advice="name it")
+    (remark,) = script.remarks(Captured((CapturedKernel("sizes", {}),), ended=ended))
+    assert remark.endswith("einops is not installed; name it")
+    (remark,) = script.remarks(Captured((CapturedKernel("sizes", {}),), ended=replace(ended, advice="")))
+    assert remark.endswith("einops is not installed")
+
+
 def test_what_a_script_makes_is_captured_also_without_arguments() -> None:
     script = Script(make_run(), found=False, how=Scripts())
     ended = Failure("exception", "run", "ValueError")

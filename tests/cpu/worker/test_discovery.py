@@ -136,6 +136,7 @@ def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, 
     assert (failure.kind, failure.phase, failure.where) == ("exception", "import", f"{file}:{line}")
     assert failure.message.startswith(message)
     advice = "in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`" in failure.detail
+    assert failure.advice == (failure.detail.splitlines()[-1] if advice else "")
     assert advice == (message.startswith("MissingPackageError") or "_Anything" in message)
     assert ("name torch_of_the_moon in `requirements`" in failure.detail) == message.startswith("MissingPackageError")
 
