@@ -6,6 +6,7 @@ import fcntl
 import math
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -95,6 +96,8 @@ def _put_all(contents: Mapping[Path, str | bytes]) -> None:
             except OSError as error:
                 raise OSError(error.errno, error.strerror, str(file)) from error
         for file in [*made]:
+            with suppress(FileNotFoundError):
+                made[file].chmod(stat.S_IMODE(file.stat().st_mode))  # else the user's diff shows another mode
             made[file].replace(file)
             del made[file]
     finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tlcheck.errors import UsageError
-from tlcheck.files import cache_root, held, replace_all
+from tlcheck.files import cache_root, held, replace_all, save
 
 # Holds the lock of argv[1] while a command that inherits it, as pip does, writes until argv[2]/stop is there.
 HOLDER = """
@@ -70,6 +70,14 @@ def test_a_lock_that_cannot_be_made_is_a_line_of_text(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="file: File exists"), held(tmp_path / "file" / "lock"):
         pytest.fail("held nothing")
+
+
+def test_a_file_that_is_overwritten_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text("old")
+    file.chmod(0o750)
+    save(file, "new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o750)
 
 
 def test_all_files_change_or_none(tmp_path: Path) -> None:

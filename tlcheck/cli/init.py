@@ -197,7 +197,7 @@ def _ending(stop: Callable[[], None], seconds: float) -> Iterator[None]:
 
 def _write_table(toolchain: str, config: Config, paths: list[str]) -> None:
     """Add the settings to pyproject.toml, which is made where there is none."""
-    there = _PROJECT.read_text(encoding="utf-8") + "\n" if _PROJECT.exists() else ""
+    there = _PROJECT.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if _PROJECT.exists() else ""
     folders = ", ".join(f'"{os.path.relpath(folder)}"' for folder in config.pythonpath)
     name = PINNED if toolchain == "pinned" else toolchain
     table = _TABLE.format(paths=_listed(paths), toolchain=json.dumps(name), pythonpath=folders)

@@ -112,6 +112,7 @@ def test_it_asks_before_it_overwrites(
     assert [case.read_text(), (project / WORKFLOW).read_text()] == ["mine\n", "mine\n"]
 
     answer, table = "y", (project / "pyproject.toml").read_text()
+    assert table.startswith('[project]\nname = "mylib"\nversion = "1"\n\n[tool.tlcheck]\n')
     assert main(["init"]) == 0
     assert case.read_text() == "captured\n"
     assert (project / WORKFLOW).read_text() != "mine\n"
