@@ -34,6 +34,7 @@ _used: dict[str, None] = {}  # packages that were replaced, in the order of thei
 _told: list[Callable[[Sequence[Any]], None]] = []  # of launches
 # In the message of a failure that a package would mend.
 _OF_A_PACKAGE = re.compile(r"\b(ImportError|ModuleNotFoundError|MissingPackageError): |'(_Anything|_StandIn)'")
+_OF_PYTHON = re.compile(r"ImportError: cannot import name '\w+' from '(\w+)")
 _REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
 
 
@@ -138,6 +139,7 @@ def _launch(*args: Any, **kwargs: Any) -> None:
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "triton.cdiv": lambda x, y: -(-x // y),
     "triton.next_power_of_2": lambda n: 1 << (n - 1).bit_length(),
+    "triton.language.constexpr": lambda value: value,
 }
 _DECORATED = (types.FunctionType, type, staticmethod, classmethod)
 
@@ -181,7 +183,10 @@ def install(launched: Callable[[Sequence[Any]], None] | None = None) -> None:
 
 
 def told(failure: Failure) -> Failure:
-    """Return the failure with the packages that were replaced; if one of them is its cause, how to install it."""
+    """Return the failure with the packages that were replaced, and how to mend it if it is for want of one."""
+    if (found := _OF_PYTHON.search(failure.message)) and found[1] in sys.stdlib_module_names:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return _advised(failure, f"your files need a later Python than {version}: install tlcheck with that Python")
     if not _used:
         return failure
     named = [name for name in _used if name in failure.message]
@@ -189,9 +194,12 @@ def told(failure: Failure) -> Failure:
     told = f" (not installed, and stood in for: {', '.join(unsaid)})" if unsaid else ""
     package = ", ".join(named) or f"what your kernels need of {', '.join(unsaid)}"
     advice = f"name {package} in `requirements` of [tool.tlcheck], then run `tlcheck toolchain install`"
-    advice = advice if _OF_A_PACKAGE.search(failure.message) else ""
-    detail = "\n".join(filter(None, (failure.detail, advice)))
-    return replace(failure, message=failure.message + told, detail=detail, advice=advice)
+    failure = _advised(failure, advice) if _OF_A_PACKAGE.search(failure.message) else failure
+    return replace(failure, message=failure.message + told)
+
+
+def _advised(failure: Failure, advice: str) -> Failure:
+    return replace(failure, detail="\n".join(filter(None, (failure.detail, advice))), advice=advice)
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:

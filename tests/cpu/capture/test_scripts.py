@@ -287,6 +287,7 @@ def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> 
         "@triton.jit\ndef kernel(x, n: tl.constexpr): pass",
         "class Tuner(triton.runtime.Autotuner): pass",
         "tuned = Tuner(kernel, kernel.arg_names, key=[])\ntuned[(1,)](1)\nassert kernel.arg_names == ['x', 'n']",
+        "assert tl.constexpr(3) + triton.cdiv(7, 2) == 7",
     )
     script(
         "empty.py",

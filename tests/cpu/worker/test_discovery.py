@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,14 @@ def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, 
     assert failure.advice == (failure.detail.splitlines()[-1] if advice else "")
     assert advice == (message.startswith("MissingPackageError") or "_Anything" in message)
     assert ("name torch_of_the_moon in `requirements`" in failure.detail) == message.startswith("MissingPackageError")
+
+
+def test_a_name_that_this_python_lacks_is_no_package(worker: Client, write: Write) -> None:
+    failure = discover(worker, write("import torch_of_the_moon\nfrom typing import name_of_the_moon")).failure
+    assert failure is not None
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = f"your files need a later Python than {version}: install tlcheck with that Python"
+    assert (failure.advice, failure.detail) == (wanted, wanted)
 
 
 def test_a_package_that_the_kernel_does_not_need_may_be_missing(worker: Client, write: Write, tmp_path: Path) -> None:
