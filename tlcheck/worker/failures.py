@@ -21,6 +21,8 @@ _NUMBER = re.compile(r"SystemExit: \d+")
 _FATAL = re.compile(r"Fatal Python error: .*")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
 _WITHOUT_GPU = ("not compiled with CUDA", "No CUDA GPUs are available", "Found no NVIDIA driver")  # torch's words
+# What torch says of an operator that only a GPU has: a page of text on one line.
+_ONLY_ON_A_GPU = re.compile(r"Could not run '([\w:.]+)' with arguments from the 'CPU' backend\..*")
 _GUARD = ' (put what needs a GPU under `if __name__ == "__main__":`)'
 
 
@@ -63,7 +65,7 @@ def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure
     if isinstance(error, RequestError):
         return Failure(error.kind, phase, str(error), where=error.where)
     kind = "exit" if isinstance(error, SystemExit) else "exception"
-    lines = _useful(str(error))
+    lines = _useful(_ONLY_ON_A_GPU.sub(r"torch has no \1 for the CPU, which computes values here", str(error)))
     message = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(kind, phase, f"{type(error).__name__}: {error.msg}", "", f"{error.filename}:{error.lineno}")

@@ -50,6 +50,12 @@ def test_a_file_that_needs_a_gpu_when_it_is_imported_is_told_what_to_do() -> Non
     assert from_exception(error, "run", "k.py").message == "AssertionError: Torch not compiled with CUDA enabled"
 
 
+def test_an_operator_that_only_a_gpu_has_is_told_without_torchs_page() -> None:
+    said = "Could not run 'aten::mm.dtype' with arguments from the 'CPU' backend. This could be because ... visit us."
+    failure = from_exception(NotImplementedError(f"{said}\n\nCPU: registered at /x/y.cpp"), "run", "t.py")
+    assert failure.message == "NotImplementedError: torch has no aten::mm.dtype for the CPU, which computes values here"
+
+
 def test_a_request_is_told_without_its_type() -> None:
     failure = from_exception(RequestError("no such file: a.py"), "import", "a.py")
     assert failure == Failure("usage", "import", "no such file: a.py")
