@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,6 +20,8 @@ from tlcheck.verdicts.words import plural
 PAUSE = 10.0  # seconds between the lines
 _FIRST = 0.2  # of a pause, until the first line: a loaded machine takes long to get here
 _LONGEST = 160  # characters of what goes on: a captured kernel's name holds all arguments
+_WIDTH = 20  # of the bar
+_COUNTED = 20  # beside it: how many of how many, the time
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Bar:
     def stage(self, text: str) -> None:
         doing = f"{self.aim}: {text}" if self.aim else text
         self.doing = doing if len(doing) <= _LONGEST else f"{doing[:_LONGEST]}..."
-        self.update(description=escape(self.doing))
+        self.update(description=self.doing)
 
     def total(self, runs: int) -> None:
         self.runs += runs
@@ -117,9 +119,25 @@ def _updates(screen: Console) -> Iterator[Callable[..., None]]:
     """A bar on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # 8 ms
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(_WIDTH), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True) as progress:
-        yield partial(progress.update, progress.add_task("", total=None))
+        task = progress.add_task("", total=None)
+
+        def update(**changes: Any) -> None:
+            if "description" in changes:
+                shown = fitted(changes["description"], screen.width - _WIDTH - _COUNTED)
+                changes["description"] = escape(shown)
+            progress.update(task, **changes)
+
+        yield update
+
+
+def fitted(text: str, width: int) -> str:
+    """Cut a text in its middle: a long path is at its beginning, and which test runs at its end."""
+    if len(text) <= width:
+        return text
+    tail = 2 * max(width - 1, 2) // 3
+    return f"{text[: max(width - 1, 2) - tail]}…{text[-tail:]}"
 
 
 def _nothing(**changes: object) -> None:

@@ -84,6 +84,26 @@ def test_a_terminal_shows_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "checking k.py::case sm_90" in capsys.readouterr().err
 
 
+def test_a_long_text_leaves_room_for_counts_and_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    with progress.bar() as made:
+        made.total(2000)
+        made.stage(f"running tests/{'unit/' * 20}test_it.py sm_90: test 4 of [10] (test_it)")
+    shown = capsys.readouterr().err
+    assert "running tests/" in shown
+    assert "sm_90: test 4 of [10] (test_it) " in shown
+    assert "0/2000" in shown
+    assert "0:00:00" in shown
+
+
+@pytest.mark.parametrize(("width", "wanted"), [(10, "0123456789"), (9, "012…56789"), (1, "0…9")])
+def test_a_text_is_cut_in_its_middle(width: int, wanted: str) -> None:
+    assert progress.fitted("0123456789", width) == wanted
+
+
 def test_who_wants_quiet_hears_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "PAUSE", 0.01)
     with progress.bar(-1) as made:
