@@ -35,7 +35,7 @@ _SWITCHES = (
 def compose(chance: Chance) -> str:
     """Return the text of one kernel. The same draws make the same text."""
     grid = chance.among(((1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1)))
-    threads = chance.among((32, 64, 128, 128, 128, 128, 128, 256, 256, 96, 160, 384))
+    threads = chance.among((32, 64, *[128] * 8, *[256] * 3, chance.among((96, 160, 384))))
     w = KernelText(chance, threads, grid, indices={"bx": grid[0], "by": grid[1]})
     w.base = tiles.bases(w)
     if chance.of(0.25):

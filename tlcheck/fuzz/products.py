@@ -18,6 +18,8 @@ def product(w: KernelText) -> None:
     form = w.chance.production({f"product {name}": wanted for name, wanted in _FORMS.items()}).removeprefix("product ")
     dtype = w.chance.among(("float16", "float16", "float16", "bfloat16", "int8", "float32"))
     m, n, k = w.chance.among((16, 32, 64, 64, 64, 128, 256)), w.chance.among((16, 32, 64, 64, 104, 128)), 0
+    if (m // 16) * (n // 8) < w.threads // 16:  # too few tiles for its warps
+        m, n = 64, w.chance.among((64, 128))
     k = w.chance.among((16, 32, 64, 64) if dtype != "int8" else (32, 64))
     sums = "int32" if dtype == "int8" else "float32"
     sums = "float16" if dtype == "float16" and w.chance.of(0.2) else sums
