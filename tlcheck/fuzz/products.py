@@ -17,15 +17,10 @@ def product(w: KernelText) -> None:
     """A product of two tiles, alone or in the steps of a pipeline, which may stand in a branch or another loop."""
     form = w.chance.production({f"product {name}": wanted for name, wanted in _FORMS.items()}).removeprefix("product ")
     dtype = w.chance.among(("float16", "float16", "float16", "bfloat16", "int8", "float32"))
-    m, n, k = w.chance.among((16, 32, 64, 64, 64, 128, 256)), w.chance.among((16, 32, 64, 64, 104, 128)), 0
-    if (m // 16) * (n // 8) < w.threads // 16:  # too few tiles for its warps
-        m, n = 64, w.chance.among((64, 128))
-    k = w.chance.among((16, 32, 64, 64) if dtype != "int8" else (32, 64))
+    turned = w.chance.of(0.25), w.chance.of(0.4)
+    m, n, k = _sizes(w, form, dtype, turned)
     sums = "int32" if dtype == "int8" else "float32"
     sums = "float16" if dtype == "float16" and w.chance.of(0.2) else sums
-    turned = w.chance.of(0.25), w.chance.of(0.4)
-    if form == "one for both":
-        m, n, turned = (k, k, turned) if turned[0] == turned[1] else (m, m, turned)
     result = w.alloc("fragment", (m, n), sums)
     w.line(f"T.clear({result.name})")
     sides = (k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)
@@ -41,6 +36,17 @@ def product(w: KernelText) -> None:
 
 
 _MOST = 4  # steps
+
+
+def _sizes(w: KernelText, form: str, dtype: str, turned: tuple[bool, bool]) -> tuple[int, int, int]:
+    """Draw rows, columns and depth, with tiles of 16 x 8 for all warps of a block. One operand may be both sides."""
+    k = w.chance.among((16, 32, 64, 64) if dtype != "int8" else (32, 64))
+    m, n = w.chance.among((16, 32, 64, 64, 64, 128, 256)), w.chance.among((16, 32, 64, 64, 104, 128))
+    if (m // 16) * (n // 8) < w.threads // 16:
+        m, n = 64, w.chance.among((64, 128))
+    if form != "one for both":
+        return m, n, k
+    return (64, 64, 64) if turned[0] == turned[1] else (m, m, k)
 
 
 def _operands(
@@ -65,20 +71,22 @@ def _operands(
 def _used_before(w: KernelText, a: DrawnBuffer, tensor: DrawnBuffer) -> None:
     """What a kernel does with an operand before the pipeline: it scales it, keeps it, loads another one."""
     for _ in range(w.chance.among((0, 1, 1, 2))):
-        kept = w.alloc("fragment", a.shape, a.dtype)
         match w.chance.production({"operand scaled": 1.0, "operand kept": 1.0, "operand loaded again": 1.5}):
             case "operand scaled":
-                w.buffers.remove(kept)
-                w.lines.pop()
                 with w.block(f"for i, j in T.Parallel({a.shape[0]}, {a.shape[1]}):"):
                     w.line(f"{a.name}[i, j] = {a.name}[i, j] * {w.chance.number(2, 3)}")
             case "operand kept":
-                w.line(f"T.copy({a.name}, {kept.name})")
+                _kept(w, a)
             case _:
-                w.line(f"T.copy({a.name}, {kept.name})")
+                _kept(w, a)
                 w.line(f"T.copy({tensor.name}[{a.shape[0]}, 0], {a.name})")
-                again = w.alloc("fragment", a.shape, a.dtype)
-                w.line(f"T.copy({a.name}, {again.name})")
+                _kept(w, a)
+
+
+def _kept(w: KernelText, a: DrawnBuffer) -> None:
+    """Copy a tile to registers."""
+    kept = w.alloc("fragment", a.shape, a.dtype)
+    w.line(f"T.copy({a.name}, {kept.name})")
 
 
 def _load(w: KernelText, into: DrawnBuffer) -> Load:
