@@ -2,7 +2,8 @@
 
 ## What it does
 
-An atomic of N lanes needs an address that is a multiple of N elements. This rule finds one with another address.
+An atomic of N lanes needs an address that is a multiple of N elements. This rule finds one whose address is
+not such a multiple.
 
 The device library splits some atomics into scalars or pairs: before sm_90, those of float32 and of four 16-bit lanes.
 Then only the alignment of the parts counts.

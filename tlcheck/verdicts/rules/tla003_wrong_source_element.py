@@ -1,4 +1,4 @@
-"""TLA003: a value is added to an element that belongs to another
+"""TLA003: a value is added to the wrong element
 
 ## What it does
 

@@ -2,17 +2,18 @@
 
 ## What it does
 
-This rule finds a vector atomic that the arch or the device library does not have:
+This rule finds a vector atomic that the arch or the device library does not have. They have:
 
-- float32 has 2 and 4 lanes, on sm_90 and later, in global memory only. For older archs, releases from 0.1.7 on split
+- 2 and 4 lanes of float32, on sm_90 and later, in global memory only. For older archs, releases from 0.1.7 on split
   such an atomic into scalars.
-- float16 and bfloat16 have 2 lanes, and from 0.1.12 on 4. From 0.1.7.post3 to 0.1.11 the library adds 4 lanes as if
+- 2 lanes of float16 and bfloat16, and from 0.1.12 on 4. From 0.1.7.post3 to 0.1.11 the library adds 4 lanes as if
   they were float32.
-- A vector atomic with one value instead of one for each lane has no meaning.
+
+The rule also finds a vector atomic that gets one value instead of one for each lane.
 
 ## Why is this bad?
 
-The kernel stops, or adds other numbers.
+The kernel stops with an error, or adds wrong numbers.
 
 The witness names one such addition: block, thread, lane and element.
 

@@ -13,8 +13,8 @@ The witness names one such addition: block, thread, lane and element.
 
 ## Example
 
-Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements beyond it. TileLang guards the first
-lane.
+Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements beyond it. TileLang guards only the
+first lane.
 
 ```python
 @T.prim_func

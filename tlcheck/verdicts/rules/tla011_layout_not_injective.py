@@ -3,13 +3,13 @@
 ## What it does
 
 This rule finds an annotated layout that is not injective: it maps two logical elements to one physical offset.
-TileLang checks this in no release.
+No release of TileLang checks this.
 
 ## Why is this bad?
 
 The sums of the two elements are mixed, and no lowering can be right.
 
-The witness names one such addition: block, thread, lane and element.
+The finding names both elements and the offset.
 
 ## Example
 

@@ -9,7 +9,7 @@ docs/device-library.md says how each release was measured with nvcc.
 
 nvcc refuses the kernel, or ptxas refuses the header's instruction.
 
-The witness names one such addition: block, thread, lane and element.
+The witness names the first addition by such a call: block, thread, lane and element.
 
 ## Example
 

@@ -2,7 +2,7 @@
 
 ## What it does
 
-The lowered kernel does something that the machine forbids. The source does not, on the same inputs:
+On inputs for which the source is legal, the lowered kernel does something that the machine forbids:
 
 - an access out of the bounds of its buffer;
 - an address that the instruction cannot take (vectors, cp.async, ldmatrix, bulk copies, tensor maps);
@@ -16,7 +16,7 @@ The lowered kernel does something that the machine forbids. The source does not,
 
 The device stops the kernel, hangs, or uses other memory.
 
-The witness names block and thread.
+The witness names the block and the thread.
 
 ## Example
 

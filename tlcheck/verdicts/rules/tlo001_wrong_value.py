@@ -15,7 +15,7 @@ The witness names the element, both values, and the inputs. `--seed S --block X,
 
 ## Example
 
-0.1.9 makes one vector of eight additions to one element, and its last lane wins.
+0.1.9 makes one vector of eight additions to one element. All lanes read the element before any of them stores.
 
 ```python
 O[tx] = T.float16(0)
@@ -41,6 +41,9 @@ kernels.py:96: TLO001 wrong-value: O is wrong   [TileLang 0.1.9, sm_80]
 
 1 bug in TileLang
 ```
+
+The value should be a sum of eight numbers. Each `missing` line shows one that the lowered kernel did not add (`missing
+twice`: two equal ones).
 
 ## Use instead
 

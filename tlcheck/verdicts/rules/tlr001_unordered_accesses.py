@@ -50,7 +50,7 @@ kernels.py:44: TLR001 unordered-accesses: nothing orders two accesses to a: betw
 ## Use instead
 
 `tlcheck fix CASE` looks for a pass configuration, an argument or a release with which the kernel is right. Or put the
-missing barrier, wait or fence between the two accesses, here `T.sync_threads()`.
+missing barrier, wait or fence between the two accesses (`T.sync_threads()` is a barrier).
 """
 
 PROBLEM = "race"

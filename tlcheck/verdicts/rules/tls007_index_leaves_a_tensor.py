@@ -1,4 +1,4 @@
-"""TLS007: an index leaves a tensor
+"""TLS007: an index is outside its tensor
 
 ## What it does
 
@@ -6,7 +6,7 @@ A plain index such as `x[i + 1]` is out of the bounds of a global tensor. A stat
 
 - its index is negative, or begins above 0 and goes beyond the end, as `i + 1` does;
 - it stores a 0 that was read out of bounds;
-- it drops a value that was read in bounds.
+- it stores a value that was read in bounds, but to an index out of bounds.
 
 ## Why is this bad?
 

@@ -29,8 +29,9 @@ Launch at most 1024 threads in a block. Put the longest axis of the grid first. 
 
 ## Limits
 
-The limits are those of the arch, with the multiprocessors of its usual GPU (108 of an A100). If the size of the grid
-depends on symbolic shapes, tlcheck uses only the sizes of the case's own `inputs`.
+The limits are those of the arch. For `T.sync_grid()`, tlcheck counts the multiprocessors of the arch's usual GPU
+(108 for the A100). If the size of the grid depends on symbolic shapes, tlcheck uses only the sizes of the case's own
+`inputs`.
 """
 
 PROBLEM = "source-launch"
