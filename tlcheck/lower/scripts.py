@@ -26,7 +26,7 @@ from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.protocol import Answer, Failure
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
-_CASES = ("tlcheck", "Case")
+_CLASS = re.compile(rb"^class Case\b", re.MULTILINE)
 _LEFT_OUT = ("skipped", "failed", "left")  # among the counts of tests
 _PRINTED = 100  # lines of what a script printed
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
@@ -236,14 +236,27 @@ def is_script(selection: Selection) -> bool:
         return False
     try:
         content = selection.path.read_bytes()
-        return _DECLARES.search(content) is None or not _names_cases(ast.parse(content))
+        return _DECLARES.search(content) is None or not _names_cases(ast.parse(content), selection.path)
     except (OSError, SyntaxError, ValueError):
         return False
 
 
-def _names_cases(tree: ast.Module) -> bool:
-    """Whether code says `tlcheck` or `Case`; a comment or a text that does is none."""
-    return any(name in _CASES or name.partition(".")[0] == "tlcheck" for node in ast.walk(tree) for name in _said(node))
+def _names_cases(tree: ast.Module, file: Path) -> bool:
+    """Whether code says `tlcheck`, or a `Case` that may be tlcheck's; a comment or a text that does is none."""
+    named = {name.partition(".")[0] for node in ast.walk(tree) for name in _said(node)}
+    return "tlcheck" in named or ("Case" in named and not any(_is_other_case(node, file) for node in ast.walk(tree)))
+
+
+def _is_other_case(node: ast.AST, file: Path) -> bool:
+    """Whether a statement defines a class `Case`, or imports it from a file of the project that defines it."""
+    match node:
+        case ast.ClassDef(name="Case"):
+            return True
+        case ast.ImportFrom(module=str(module), names=names) if any(alias.name == "Case" for alias in names):
+            folders = [*file.absolute().parents][node.level - 1 : node.level] if node.level else file.absolute().parents
+            others = [folder.joinpath(*module.split(".")).with_suffix(".py") for folder in folders]
+            return any(other.is_file() and _CLASS.search(other.read_bytes()) for other in others)
+    return False
 
 
 def _said(node: ast.AST) -> Iterator[str]:

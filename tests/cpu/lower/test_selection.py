@@ -120,9 +120,16 @@ def test_an_arch_that_is_nearly_one() -> None:
         ("from own.cases import Case", False),
         ("import own\nsmall = own.Case(own.kernel)", False),
         ("not Python: Case", False),
+        ("class Case: ...\nmine = Case()", True),
+        ("from .mine import Case", True),
+        ("from mine import Case", True),
+        ("from .mine import Case\nimport tlcheck", False),
+        ("from .theirs import Case", False),
     ],
 )
 def test_a_file_is_run_unless_its_code_names_cases(text: str, runs: bool, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Case: ...")
+    (tmp_path / "theirs.py").write_text("from tlcheck.case import Case")
     file = tmp_path / "test_k.py"
     file.write_text(text)
     assert is_script(Selection(file)) is runs
