@@ -31,6 +31,8 @@ def product(w: KernelText) -> None:
     how += f", policy=T.GemmWarpPolicy.{policy}" if policy else ""
     with _around(w, around):
         _steps(w, loads, f"T.gemm({a.name}, {b.name}, {result.name}{how})")
+    if form == "registers" and w.chance.of(0.5):
+        w.line(f"T.copy({a.name}, {w.alloc('shared', a.shape, dtype).name})")
     kept = (a,) if form in ("loaded before", "registers") else ()
     w.buffers = [known for known in w.buffers if known in kept or known not in (a, b)]  # others have several copies now
 

@@ -14,9 +14,10 @@ def reducer(w: KernelText) -> None:
     kept = w.chance.number(0, 1)
     size, name = (rows, columns)[kept], w.fresh("r")
     op = w.chance.among(("sum", "sum", "max", "min"))
-    if w.chance.of(0.2):
+    batch = w.chance.among((2, 4)) if size > 1 and w.chance.of(0.25) else 0
+    if w.chance.of(0.5 if batch else 0.15):
         w.configs["tl.reducer_force_baseline"] = True
-    copies = w.chance.among(("", ', replication="all"', ', replication="none"'))
+    copies = w.chance.among(("", ', replication="all"', ', replication="all"' if batch else ', replication="none"'))
     w.line(f'{name} = T.alloc_reducer(({size},), "{dtype}", op="{op}"{copies if form == "reducer added to" else ""})')
     into = w.alloc("fragment", (size,), dtype)
     w.buffers.remove(into)
@@ -31,11 +32,11 @@ def reducer(w: KernelText) -> None:
     else:
         for _ in range(w.chance.among((1, 1, 1, 2))):
             _update(w, name, form, op, (rows, columns), kept, dtype)
-    batch = f", batch={w.chance.among((2, 4))}" if size > 1 and w.chance.of(0.25) else ""
+    by = f", batch={batch}" if batch else ""
     w.buffers.append(into)
     if form == "reducer updated":
-        return w.line(f"T.finalize_reducer({name}, {into.name}{batch})")
-    w.line(f"T.finalize_reducer({name}{batch})")
+        return w.line(f"T.finalize_reducer({name}, {into.name}{by})")
+    w.line(f"T.finalize_reducer({name}{by})")
     return w.line(f"T.copy({name}, {into.name})")
 
 
