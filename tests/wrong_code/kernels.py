@@ -856,6 +856,96 @@ def reduced_after_a_pipeline():
     return main
 
 
+@tilelang.jit
+def squared():
+    """A product of a tile in registers by itself: both operands have the layout of the second one."""
+
+    @T.prim_func
+    def main(X: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            x = T.alloc_fragment((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(X, x)
+            T.clear(c)
+            T.gemm(x, x, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def read_again():
+    """A tensor is read after a bulk copy into it: nobody waits until the copy has written."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32"), C: T.Tensor((512,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((512,), "float32")
+            f = T.alloc_fragment((512,), "float32")
+            T.copy(A, s)
+            T.copy(s, B)
+            T.copy(B, f)
+            T.copy(f, C)
+
+    return main
+
+
+@tilelang.jit
+def reversed_and_repeated():
+    """Half of the threads write and exchange; then all read: only half of them wait."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32"), C: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((64,), "int32")
+            t = T.alloc_shared((64,), "int32")
+            for i in T.Parallel(64):
+                s[i] = A[i]
+            for i in T.Parallel(64):
+                t[i] = s[63 - i]
+            for i in T.Parallel(128):
+                C[i] = s[i % 64]
+            T.copy(t, B)
+
+    return main
+
+
+@tilelang.jit
+def reversed_in_a_warp():
+    """Threads of one warp exchange values: the barrier stands before both statements."""
+
+    @T.prim_func
+    def main(A: T.Tensor((28,), "int32"), B: T.Tensor((28,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((28,), "int32")
+            t = T.alloc_shared((28,), "int32")
+            for i in T.Parallel(28):
+                s[i] = A[i]
+            for i in T.Parallel(28):
+                t[i] = s[27 - i]
+            T.copy(t, B)
+
+    return main
+
+
+@tilelang.jit
+def stored_then_loaded():
+    """A tile is stored before a pipeline that uses it and loads it again: a barrier stands in one thread's branch."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            T.copy(A[0, :], s)
+            T.copy(s, B[3, :])
+            for k in T.Pipelined(3, num_stages=2):
+                for i in T.Parallel(128):
+                    B[k, i] = s[127 - i]
+                T.copy(A[k + 1, :], s)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -906,3 +996,8 @@ overwritten = Case(scan_after_a_product)
 absent = Case(rows_by_warps)
 wrapped = Case(neighbours_in_a_ring)
 unset = Case(reduced_after_a_pipeline)
+alike = Case(squared)
+unlanded = Case(read_again, {}, ("sm_90",))
+partial = Case(reversed_and_repeated, {}, ("sm_90",))
+hoisted = Case(reversed_in_a_warp, {}, ("sm_90",))
+elected = Case(stored_then_loaded, {}, ("sm_90",))

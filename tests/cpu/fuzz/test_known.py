@@ -25,7 +25,8 @@ SENTENCES = (
     "is an int in CUDA", "waits for it in a shuffle", "no multiple of 128 bytes", "int32", "out of bounds",
     "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
     "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
-    "both before a pipeline",
+    "both before a pipeline", "between the write of s at line 1 and the read of s at line 2", "what the copy writes",
+    "deadlock: waits at barrier 0 ",
 )  # fmt: skip
 
 
