@@ -286,7 +286,7 @@ CUDA = ReasonKind(
     "the CUDA of the kernel may compute something else",
     "TileLang's code generator, nvcc or CUTLASS computes an expression differently from the TIR, or refuses it.",
     "cast explicitly, or compute in float32 and convert at the end. A tensor through which threads of a block exchange "
-    "values needs T.annotate_restrict_buffers(NAME), which takes `__restrict__` from it.",
+    "values needs T.annotate_restrict_buffers(NAME), which removes its `__restrict__`.",
 )
 
 # What could not be proved.
