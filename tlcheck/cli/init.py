@@ -166,7 +166,7 @@ def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -
         for lowered, case in written
         if lowered not in left
     ]
-    advice = [lowered.failure.detail for lowered, case in written if lowered.failure and not case]
+    advice = [lowered.failure.advice for lowered, case in written if lowered.failure and not case]
     for line in dict.fromkeys([*told, *filter(None, advice)]):  # one for all archs
         print(line)
     for remark in session.remarks:

@@ -202,7 +202,8 @@ def test_a_file_of_whose_kernels_no_case_can_be_made_is_checked_as_it_is(
 def test_without_a_kernel_nothing_is_written(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failure = Failure("capture", "run", "test_scatter failed: no einops", "name einops in `requirements`")
+    advised = "name einops in `requirements`"
+    failure = Failure("capture", "run", "test_scatter failed: no einops", f"more\n{advised}", advice=advised)
     runs = [Run("tests/test_scatter.py", "", arch, PINNED, {}, position=(0, i)) for i, arch in enumerate(ARCHS)]
     found = [Lowered(run, failure=failure) for run in runs]
     monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(found))
