@@ -159,9 +159,11 @@ def fragment_table(layout: Layout) -> FragmentTable | None:
 
 
 def clash(layout: Layout) -> Clash | None:
-    """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause
-    any, and
-    are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
+    """Two logical elements with one physical index; twice the same one where it lies before the buffer.
+
+    Dimensions that the layout hands through unchanged cannot cause any, and are left out; None as well where the rest
+    is not constant or larger than `MAX_TABLE`.
+    """
     algebra = Algebra(unread)
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
     through = [u for u in through if sum(1 for e in layout.index if u in algebra.variables(algebra.poly(e))) == 1]
@@ -174,6 +176,9 @@ def clash(layout: Layout) -> Clash | None:
     if offset is None:
         return None
     offsets = np.broadcast_to(offset, shape).ravel()
+    if offsets.min() < 0:
+        lowest = tuple(map(int, np.unravel_index(int(offsets.argmin()), shape)))
+        return lowest, lowest, int(offsets.min())
     taken = np.bincount(offsets)
     place = int(taken.argmax())
     if taken[place] < 2:

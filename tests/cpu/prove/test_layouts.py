@@ -110,6 +110,12 @@ def test_a_fragment_with_two_elements_in_one_register_cannot_be_read_backwards()
     assert fragment_table(Layout((i,), (integer(8),), (integer(0),), _binary("floordiv", i, integer(2)))) is None
 
 
+def test_an_element_before_its_buffer_is_named() -> None:
+    i = variable(1)
+    found = clash(Layout((i,), (integer(8),), (_binary("sub", integer(4), _binary("floordiv", i, integer(1))),)))
+    assert found == ((7,), (7,), -3)
+
+
 @settings(max_examples=60)
 @given(random=randoms(use_true_random=False))
 def test_clashes_of_layouts(random: Random) -> None:

@@ -3,6 +3,7 @@
 ## What it does
 
 This rule finds an annotated layout that is not injective: it maps two logical elements to one physical offset.
+It also finds one that maps an element before its tensor.
 No release of TileLang checks this.
 
 ## Why is this bad?
@@ -42,6 +43,7 @@ def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
 
 from __future__ import annotations
 
+from tlcheck.execute.request import SOURCE
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
@@ -51,14 +53,17 @@ BASIC = 0
 
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
-    """Refuted by two elements of the destination with one offset."""
+    """Refuted by two elements of the destination with one offset, or one that lies before it."""
     root = evidence.match.source[0].target.root
     clash = subject.clash(root)
     if clash is None:
         return None
     one, other, offset = clash
+    tensors = {str(buffer.data.value) for buffer in subject.snapshot.checkpoints[SOURCE].buffers}
+    both = f"the elements {list(one)} and {list(other)} to the same offset"
     return Broken(
-        f"its layout maps the elements {list(one)} and {list(other)} to the same offset {offset}",
+        f"its layout maps {both if one != other else f'the element {list(one)} to the offset'} {offset}",
         Addition({}, {}, None, None, other, offset, offset),
         "correct the annotated layout",
+        own=root in tensors,  # a tensor has no other layout than the one that the kernel annotates
     )

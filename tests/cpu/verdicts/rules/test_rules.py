@@ -182,6 +182,7 @@ def test_an_order_that_is_weakened_is_named() -> None:
 def test_two_elements_in_one_place_are_named() -> None:
     finding = only(example("TLA011-bad").report())
     assert finding.what == "its layout maps the elements [0, 0] and [0, 4] to the same offset 0"
+    assert finding.blame == "author"  # a tensor has the layout that the kernel annotates
 
 
 def test_a_block_around_it_does_not_change_a_verdict() -> None:
