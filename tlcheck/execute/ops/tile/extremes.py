@@ -9,14 +9,19 @@ from tlcheck.execute.memory.values import Array, is_poison
 _IGNORING: dict[np.ufunc, np.ufunc] = {np.maximum: np.fmax, np.minimum: np.fmin}
 
 
-def reduced(combine: np.ufunc, terms: Array, axis: int, propagate: bool = False) -> Array:
-    """The combination of all elements along an axis; integers wrap. propagate: a NaN makes the result NaN."""
+def reduced(combine: np.ufunc, terms: Array, axis: int, propagate: bool = False, first: float | None = None) -> Array:
+    """The combination of all elements along an axis; integers wrap.
+
+    propagate: a NaN makes the result NaN. first: the result where all elements are NaN, None for a NaN.
+    """
     found = np.asarray(combine.reduce(terms, axis=axis, dtype=terms.dtype))
     if propagate or not _unordered(combine, found):
         return found
-    poisoned, first = _first_poison(terms, axis)
+    poisoned, poison = _first_poison(terms, axis)
     numbers = np.asarray(_IGNORING[combine].reduce(terms, axis=axis))
-    return np.where(poisoned.any(axis=axis), first.squeeze(axis), numbers)
+    if first is not None:
+        numbers = np.where(np.isnan(numbers), numbers.dtype.type(first), numbers)
+    return np.where(poisoned.any(axis=axis), poison.squeeze(axis), numbers)
 
 
 def accumulated(combine: np.ufunc, terms: Array, axis: int) -> Array:

@@ -3,8 +3,8 @@
 The destination has the source's axes without the reduced one, or with it as 1; a source with one axis gives one
 element. Each element becomes the combination of the source's along the axis, converted to the destination's dtype
 before; without `clear` also combined with what the destination was (abssum and absmax take the absolute value of the
-source's elements only). Of a number and a NaN, max and min take the number, with `nan_propagate` NaN. How many elements
-share a barrier (`batch`) changes nothing.
+source's elements only). Of a number and a NaN, max and min take the number, with `nan_propagate` NaN. Of NaN alone
+they make what they begin with: an infinity, or 0. How many elements share a barrier (`batch`) changes nothing.
 
 For a shared destination TileLang makes a fragment `NAME_frag`, and a copy of it afterwards. Before 0.1.8 nothing fills
 that fragment without `clear`: the source means what the shared buffer holds.
@@ -39,18 +39,19 @@ _MADE = "_frag"  # what TileLang adds to the name of a shared buffer
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A record of how elements combine, and what is taken of each of the source's."""
+    """A record of how elements combine, what is taken of each of the source's, and what a maximum begins with."""
 
     combine: np.ufunc
     of_each: Callable[[Array], Array] | None = None
+    first: float | None = None
 
 
 KINDS = {
     "sum": Reduction(np.add),
     "abssum": Reduction(np.add, np.abs),
-    "max": Reduction(np.maximum),
-    "min": Reduction(np.minimum),
-    "absmax": Reduction(np.maximum, np.abs),
+    "max": Reduction(np.maximum, first=-np.inf),
+    "min": Reduction(np.minimum, first=np.inf),
+    "absmax": Reduction(np.maximum, np.abs, first=0.0),
     "bitand": Reduction(np.bitwise_and),
     "bitor": Reduction(np.bitwise_or),
     "bitxor": Reduction(np.bitwise_xor),
@@ -69,7 +70,7 @@ def reduce(e: Expr, program: KernelProgram) -> Run:
     exact, field = program.options.exact, program.options.field if target.kind.is_float else None
     propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
     combine = (
-        partial(reduced, kind.combine, propagate=propagate)
+        partial(reduced, kind.combine, propagate=propagate, first=kind.first)
         if field is None
         else formulas.reduction(kind.combine, field)
     )

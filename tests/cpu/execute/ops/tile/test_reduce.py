@@ -113,6 +113,20 @@ def test_nan_gives_way_to_numbers_unless_it_shall_not(kind: str, propagate: bool
     assert np.array_equal(found[1:2], expected[1:2], equal_nan=True)
 
 
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize(("kind", "first"), [("max", -np.inf), ("min", np.inf), ("absmax", 0.0)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_lines_without_a_number_give_what_a_maximum_begins_with(
+    kind: str, first: float, clear: bool, dtype: str
+) -> None:
+    a = random(dtype, 3, 5)
+    a[1] = np.nan
+    found = run(a, np.full(3, 2.0), (dtype, dtype), kind, 1, clear)
+    assert found[1] == (first if clear else 2.0)
+    assert not np.isnan(found).any()
+    assert np.isnan(run(a, np.full(3, 2.0), (dtype, dtype), kind, 1, clear, True)[1])
+
+
 @pytest.mark.parametrize("kind", ["sum", "max", "min", "absmax"])
 def test_poison_stays(kind: str) -> None:
     a = random("float32", 3, 5)
