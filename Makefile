@@ -97,6 +97,10 @@ format: .venv/stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.venv/docs: .venv/stamp
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 # The pages that are made from code, then the site.
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.cli.reference docs/reference
@@ -109,8 +113,7 @@ docs: .venv/stamp
 	$(MAKE) site
 
 # build/site: a link or an anchor that leads nowhere is an error.
-site: .venv/stamp
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+site: .venv/docs
 	$(BIN)/python docs/site.py build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
