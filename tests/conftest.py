@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch
 
+import gc
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -27,6 +28,9 @@ from tlcheck.files import cache_root
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
 # inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Until all tests are collected: hardly anything of what is read then is ever left.
+gc.disable()
 
 # Tests start hundreds of interpreters: where byte code is never kept, compiling the same files is a part of their work.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -49,29 +53,27 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results must not depend on the environment that is active where the tests run, nor on how busy it is."""
-    monkeypatch.setattr(progress, "PAUSE", 1e6)
-    monkeypatch.setattr(checking, "WHY_SECONDS", -1.0)  # a history takes workers of other releases
-    monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
-    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _warm() -> Iterator[None]:
-    """Commands of one test process after the other use the same workers and judging processes."""
+def _plain_environment() -> Iterator[None]:
+    """Results must not depend on the environment that is active where the tests run, nor on how busy it is.
+
+    Commands of one test process after the other use the same workers and judging processes.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "PAUSE", 1e6)
+        patch.setattr(checking, "WHY_SECONDS", -1.0)  # a history takes workers of other releases
+        patch.setenv("TLCHECK_NO_CACHE", "1")
+        for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
+            patch.delenv(variable, raising=False)
         warm.install(patch)
         yield
     warm.end()
 
 
-@pytest.fixture(autouse=True)
-def _fresh(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.node.get_closest_marker("fresh") is not None:
-        warm.uninstall(monkeypatch)
+@pytest.fixture
+def fresh_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands start workers and judging processes of their own, see warm.py."""
+    warm.uninstall(monkeypatch)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,6 +91,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("toolchain") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0].rpartition("/")[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but leave out what stays for the whole session: that is most of what there is."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 Each job is a copy of its worker as it was after the import, and what a judging process says depends on the snapshot
 alone: so the next command of a test's process takes over what the last one has left. Tests of the processes themselves
-are marked `fresh`.
+use `fresh_processes`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 
-pytestmark = pytest.mark.fresh
+pytestmark = pytest.mark.usefixtures("fresh_processes")
 
 
 class Told:
