@@ -154,5 +154,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], searched: Any) -> N
 @pytest.mark.slow
 def test_a_kernel_whose_copies_are_waited_for_too_late(capsys: pytest.CaptureFixture[str]) -> None:
     installed("0.1.9")
-    assert main(["fix", "tests/wrong_code/kernels.py::wait", "--toolchain", "0.1.9", "--arch", "sm_80", "-q"]) == 0
+    sizes = [word for size in ("m=32", "n=32", "k=160", "block=32") for word in ("--arg", size)]
+    command = ["fix", "tests/wrong_code/kernels.py::gemm", *sizes, "--toolchain", "0.1.9", "--arch", "sm_80", "-q"]
+    assert main(command) == 0
     assert "  TIR_USE_ASYNC_COPY=False: all claims agree\n" in capsys.readouterr().out
