@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import tlcheck
 from tests.cpu.client import Client
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER
+from tests.warm import WarmWorker
 from tlcheck.case import Expect
 from tlcheck.lower.client import DeclaredCase, Discovered
 from tlcheck.worker.jobs import DiscoverJob
@@ -33,6 +35,13 @@ wide = Case(scale, {"rows": 2, "columns": 64}, targets=["sm_80"], expect=[no])
 same = tall
 shape = (3, 4)
 """
+
+
+@pytest.fixture
+def worker() -> Iterator[Client]:
+    """A worker whose process is the same for all these tests: each job is a copy of it."""
+    with Client(WarmWorker(*WORKER), parallel=2) as client:
+        yield client
 
 
 def test_declared_cases_come_in_source_order_once_each(worker: Client, write: Write) -> None:
