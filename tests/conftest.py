@@ -87,10 +87,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run those tests of a folder that need a toolchain in one process: they share workers and what is set up once."""
+    """Run those tests of a folder that need a toolchain in one process: they share workers and what is set up once.
+
+    All of them are slow: a real compiler takes seconds to start, and a file's kernels are lowered for all of its tests.
+    """
     for item in items:
-        if item.get_closest_marker("toolchain") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0].rpartition("/")[0]))
+        if item.get_closest_marker("toolchain"):
+            item.add_marker(pytest.mark.slow)
+            if not item.get_closest_marker("xdist_group"):
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0].rpartition("/")[0]))
 
 
 def pytest_collection_finish() -> None:
