@@ -25,8 +25,8 @@ SENTENCES = (
     "is an int in CUDA", "waits for it in a shuffle", "no multiple of 128 bytes", "int32", "out of bounds",
     "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
     "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
-    "both before a pipeline", "between the write of s at line 1 and the read of s at line 2", "what the copy writes",
-    "deadlock: waits at barrier 0 ",
+    "both before a pipeline", "between the write of s at line 1 (thread 27) and the read of s at line 2 (thread 0)",
+    "what the copy writes", "deadlock: waits at barrier 0 ",
 )  # fmt: skip
 
 
@@ -100,6 +100,15 @@ def test_relations_are_of_two_lines() -> None:
     text = kernels()["asked"][1]
     test = next(n for n, line in enumerate(text.splitlines(), 1) if "if s[0] > 1" in line)
     assert "a condition and its branch" in relations(text, test, test + 2)
+
+
+def test_a_barrier_inside_a_warp_is_told_by_the_threads() -> None:
+    text = kernels()["hoisted"][1]
+    shows = Symptom("TLR001", "unordered", "tl.ThreadSync", "store shared in T.Parallel", "store shared in T.Parallel")
+    words = "between the write of s at line 9 (thread 27, TIR line 8) and the {} of s at line 11 (thread {})"
+    assert known(shows, words.format("read", 0), text, "0.1.15") == "hoisted"
+    assert known(shows, words.format("read", 32), text, "0.1.15") == ""
+    assert known(shows, words.format("write", 0), text, "0.1.15") == "filled"
 
 
 @pytest.mark.slow
