@@ -29,11 +29,6 @@ for dtype in (torch.bfloat16, torch.float16, torch.float64):
     with Watch():
         made = done_as_on_a_gpu(torch.ops.aten.addmm.default, tensors, {"beta": 2})
     print(made.dtype, made[0, 0].item())
-
-add, one, two, part = torch.ops.aten.addmm, *(value.bfloat16() for value in tensors)
-with Watch():
-    made = done_as_on_a_gpu(add.dtype, [one, two, part * 1.0078125, torch.float32], {"beta": 2})
-print(made.dtype, made[0, 0].item())
 """
 
 
@@ -50,6 +45,4 @@ def test_products_of_16_bit_floats_are_computed_in_float32_and_rounded_once() ->
         "torch.float16 4.0",
         "computed in torch.float64",
         "torch.float64 4.0",
-        "computed in torch.float32",
-        "torch.float32 4.015625",
     ]

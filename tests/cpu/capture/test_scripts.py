@@ -270,11 +270,13 @@ def test_kernels_of_an_installed_triton_are_not_launched(capsys: pytest.CaptureF
         assert driver.active.get_current_device() == 0
         add(128)
         kernel[(1,)](x, y)
+        half = torch.full((2, 2), 1.0078125, dtype=torch.bfloat16, device="cuda")
+        if torch.mm(half, half, out_dtype=torch.float32)[0, 0].item() == 2 * 1.0078125**2: add(192)
         if y.sum().item(): add(256)
         """,
     )
     code, report = check(capsys, "compared.py", "--pythonpath", "packages")
-    assert (code, cases(report)) == (0, {"compared.py::add[n=64]": "", "compared.py::add[n=128]": ""})
+    assert (code, cases(report)) == (0, {f"compared.py::add[n={n}]": "" for n in (64, 128, 192)})
 
 
 def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> None:

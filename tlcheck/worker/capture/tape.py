@@ -30,8 +30,6 @@ _PART = 16  # so many times as many bytes may be made on the way to values that 
 _BYTES = 1 << 31  # of all values that are held at once
 _ATEN = torch.ops.aten
 _PRODUCTS = {_ATEN.mm.default, _ATEN.bmm.default, _ATEN.addmm.default, _ATEN.baddbmm.default}
-# Overloads with `out_dtype`, which no CPU has and torch has since 2.8.
-_TO_A_DTYPE = {of.overloadpacket.dtype: of for of in _PRODUCTS if "dtype" in of.overloadpacket.overloads()}
 Key = tuple[int, int]  # a storage, and which content of it: a tensor with values may be written by torch itself
 
 
@@ -364,9 +362,6 @@ def done_as_on_a_gpu(do: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
     A GPU does the same. A CPU without instructions for these types takes 70 times as long for them as for float32.
     """
-    if do in _TO_A_DTYPE:
-        *operands, dtype = args
-        return _TO_A_DTYPE[do](*(operand.float() for operand in operands), **kwargs).to(dtype)
     dtypes = {leaf.dtype for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)}
     if do not in _PRODUCTS or len(dtypes) != 1 or not dtypes <= {torch.float16, torch.bfloat16}:
         return do(*args, **kwargs)

@@ -53,6 +53,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         given.pop("pin_memory", None)
         if func in _DRAWS and given.get("generator") is None and _names_gpu(given.get("device")):
             given["generator"] = self._gpu_draws
+        if func in _PRODUCTS and given.get("out_dtype"):
+            func = _product_of_dtype(func, given.pop("out_dtype"))
         placed = tuple(_on_cpu(value, text=func in _MOVES) for value in args)
         return self._call(func, placed, {key: _on_cpu(value, text=key == "device") for key, value in given.items()})
 
@@ -160,6 +162,7 @@ _CHANGING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "
 _ASKING = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 _INDEXED = {"__getitem__", "__setitem__"}
 _BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
+_PRODUCTS = {torch.mm, torch.bmm, torch.addmm, torch.baddbmm}
 _MOVES = {torch.Tensor.to, torch.Tensor.type}
 _DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal}
 
@@ -179,6 +182,16 @@ def _tensors(value: Any) -> Iterator[Any]:
 def _number(value: Any) -> Any:
     real = isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
     return value.item() if real and value.dim() == 0 and not value.is_floating_point() else value
+
+
+def _product_of_dtype(func: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    """Return a product of 16-bit floats with a result of another type, which torch has for GPUs alone."""
+
+    @functools.wraps(func)
+    def product(*args: Any, **kwargs: Any) -> Any:
+        return func(*(arg.float() for arg in args), **kwargs).to(dtype)
+
+    return product
 
 
 def _on_cpu(value: Any, *, text: bool) -> Any:
