@@ -64,7 +64,7 @@ def summary_in_words(cost: KernelCost) -> Iterator[str]:
     if cost.shared_bytes or not any(site.space == "shared" for site in cost.sites):
         yield (
             f"shared memory of a block: {cost.shared_bytes:,} bytes; at most {plural(cost.resident, 'block')} on a"
-            f" multiprocessor, by {cost.limiter}"
+            f" multiprocessor, {_limit(cost.limiter)}"
         )
     if cost.flops:
         flops = ", ".join(f"{short(count)}FLOP of {dtype}" for dtype, count in cost.flops.items())
@@ -89,11 +89,15 @@ def compiled_in_words(compiled: CompiledCost | None) -> Iterator[str]:
     spills = f"{compiled.spills:,} bytes of spills" if compiled.spills else "no spills"
     yield (
         f"nvcc {compiled.nvcc}, in {compiled.seconds:.1f} s: {compiled.registers} registers of a thread, {spills};"
-        f" at most {plural(compiled.resident, 'block')} on a multiprocessor, by {compiled.limiter}"
+        f" at most {plural(compiled.resident, 'block')} on a multiprocessor, {_limit(compiled.limiter)}"
     )
     if compiled.instructions:
         counts = ", ".join(f"{count} {name}" for name, count in compiled.instructions.items())
         yield f"instructions in its text: {counts}"
+
+
+def _limit(limiter: str) -> str:
+    return "the device's maximum" if limiter == "blocks" else f"limited by {limiter}"
 
 
 def _table(sites: tuple[SiteCost, ...]) -> Table:
@@ -117,12 +121,12 @@ def _table(sites: tuple[SiteCost, ...]) -> Table:
 
 
 def counts_in_words(site: SiteCost) -> str:
-    """Return what one request takes: `32 of 4 wavefronts`."""
+    """Return what one request takes: `32 wavefronts (ideal: 4)`."""
     if site.space == "global":
         return f"{site.sectors_per_request:.4g} sectors"
     if site.wavefronts:
-        conflicts = f" of {site.ideal / site.requests:.3g}" if site.wavefronts != site.ideal else ""
-        return f"{site.wavefronts / site.requests:.3g}{conflicts} wavefronts"
+        conflicts = f" (ideal: {site.ideal / site.requests:.3g})" if site.wavefronts != site.ideal else ""
+        return f"{site.wavefronts / site.requests:.3g} wavefronts{conflicts}"
     if site.space == "shared":
         return f"{short(site.moved // site.requests)}B"
     if site.flops:

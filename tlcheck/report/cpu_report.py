@@ -100,7 +100,8 @@ def lines(blame: Blame) -> Iterator[str]:
             shown = f"{found.buffer}[{index}] is {element['got']}, should be {element['expected']}; {shown}"
         yield f"    -> the kernel's author: {shown}"
     if any(found.kind != "race" for found in blame.findings):
-        yield f"        or what TileLang {run.release} traces the file to; whether others trace it so: {bisect_of(run)}"
+        builds = f"TileLang {run.release} builds another kernel from this file"
+        yield f"        or {builds}; other releases: {bisect_of(run)}"
     for claim in blame.refuted:
         found_by = claim.finding
         assert found_by is not None

@@ -72,7 +72,7 @@ def _numbers(result: DeviceResult) -> str:
     loose = [out for out in outputs if out["tolerance"]]
     if loose:
         worst = max(loose, key=lambda out: float(out["error"]) / out["tolerance"])
-        parts.append(f"error {float(worst['error']):.1e} of {worst['tolerance']:.1e}")
+        parts.append(f"error {float(worst['error']):.1e}, tolerance {worst['tolerance']:.1e}")
     parts += [f"{found.tool} clean" for found in result.sanitized if not found.errors]
     return ", ".join(parts)
 

@@ -56,7 +56,7 @@ def _verdict(trial: Attempt) -> str:
 
 def paste(change: KernelChange, result: Result) -> str:
     """The line that makes the change in the user's own code, with why it is there; configurations of its own stay."""
-    why = f"# TileLang {result.run.release}: {_finding(result)} without"
+    why = f"# TileLang {result.run.release}: {_finding(result)} without it"
     if change.release:
         return f"tilelang=={change.release}  # {result.run.release}: {_finding(result)}"
     if change.kind == PASS_CONFIG:

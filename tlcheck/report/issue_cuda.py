@@ -105,7 +105,7 @@ def _fitting(hunks: Sequence[Sequence[str]], room: int) -> list[Sequence[str]]:
 
 def _difference(change: CudaChange | None, hunks: Sequence[Sequence[str]], wrong: str, part: str) -> Iterator[str]:
     assert change is not None
-    yield f"{wrong} (`-`) against {change.what} (`+`), which is right{part}:"
+    yield f"{wrong} (`-`) against {change.what} (`+`, right){part}:"
     yield "```diff"
     yield from [_cut(line) for hunk in hunks for line in ("@@", *hunk)][1:]
     yield "```"

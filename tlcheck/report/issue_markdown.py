@@ -14,6 +14,7 @@ from tlcheck.report import issue_cuda
 from tlcheck.report.fix_text import named
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.claim import Finding, FindingHistory
+from tlcheck.verdicts.problems import value_in_words
 
 LONGEST = 60  # lines
 _COLUMNS = 160
@@ -145,9 +146,9 @@ def _what_it_prints(issue: Issue) -> str:
         return f"this prints the {language} source; it needs no GPU."
     element = issue.shown.element
     return (
-        f"on a GPU ({issue.reduced.result.run.target}) this prints an element that should be {element.expected};"
-        f" executed on the CPU as lowered, it is {element.got.replace('poison', 'undefined')}."
-        f" Without a GPU it prints the {language} source."
+        f"on a GPU ({issue.reduced.result.run.target}) this prints an element that should be {element.expected}."
+        f" In the lowered kernel, executed on the CPU, the element is {value_in_words(element.got)}."
+        f" Without a GPU, this prints the {language} source."
     )
 
 

@@ -202,10 +202,15 @@ def _consequence(also: Claim) -> Iterator[str]:
 def element_in_words(buffer: str, element: Element) -> str:
     """`C[0, 0] is undefined (never written), should be 19.0; 65,536 elements differ`."""
     name = indexed(buffer, element.index)
-    why = element.got.partition(": ")[2]
-    got = f"undefined{f' ({why})' if why else ''}" if element.got.startswith("poison") else _short(element.got)
+    got = value_in_words(element.got) if element.got.startswith("poison") else _short(element.got)
     inputs = f" ({element.inputs})" if element.inputs else ""
     return f"{name} is {got}, should be {_short(element.expected)}{inputs}"
+
+
+def value_in_words(got: str) -> str:
+    """`undefined (never written)` for `poison: never written`; a number as it is."""
+    poison, _, why = got.partition(": ")
+    return got if poison != "poison" else f"undefined{f' ({why})' if why else ''}"
 
 
 def _short(number: str) -> str:

@@ -42,5 +42,5 @@ def test_each_line_has_its_bar(browser: Opened, file: Path) -> None:
 def test_a_line_opens_its_accesses(browser: Opened, file: Path) -> None:
     browser.open(file)
     browser.click("tr.limited button")
-    assert "32 of 4 wavefronts" in browser.text("#sheet")
+    assert "32 wavefronts (ideal: 4)" in browser.text("#sheet")
     assert "annotate a swizzled layout" in browser.text("#sheet .advice")

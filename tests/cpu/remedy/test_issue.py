@@ -104,11 +104,20 @@ def test_a_maintainer_finds_what_they_need() -> None:
     )
 
 
+def test_an_undefined_element_says_why() -> None:
+    unset = Element((3,), "poison: never written", "21.0", "seed 0")
+    text = markdown(replace(issue(), shown=ShownElement("O", unset)))
+    assert (
+        "should be 21.0. In the lowered kernel, executed on the CPU, the element is undefined (never written)." in text
+    )
+    assert "the element is 3.0." in markdown(issue())
+
+
 def test_an_amd_gpu_has_hip() -> None:
     about = issue()
     result = replace(about.reduced.result, run=make_run("0.1.13", "gfx942"))
     text = markdown(replace(about, reduced=replace(about.reduced, result=result)))
-    assert "Without a GPU it prints the HIP source." in text
+    assert "Without a GPU, this prints the HIP source." in text
     assert "**HIP**: 0.1.13 (`-`) against" in text
     alone = replace(about, reduced=replace(about.reduced, result=result), cuda=None, generated=("f0();",))
     assert "**HIP** of 0.1.13, without declarations:\n```cpp\nf0();\n```\n" in markdown(alone)

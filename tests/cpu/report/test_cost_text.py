@@ -37,7 +37,15 @@ def test_the_worst_comes_first_and_each_advice_once() -> None:
     assert lines[head + 2].endswith("bank conflicts")
     advice = [line for line in lines if "8-way bank conflicts" in line]
     assert len(advice) == len(set(advice)) == 2
-    assert "32 of 4 wavefronts" in lines[head + 2]
+    assert "32 wavefronts (ideal: 4)" in lines[head + 2]
+
+
+@pytest.mark.parametrize(
+    ("limiter", "words"),
+    [("shared memory", "limited by shared memory"), ("blocks", "the device's maximum")],
+)
+def test_the_limit_of_blocks_has_a_name(limiter: str, words: str) -> None:
+    assert f"on a multiprocessor, {words}\n" in printed(replace(cost("product_linear"), limiter=limiter))
 
 
 def test_sites_that_are_left_out_are_counted() -> None:

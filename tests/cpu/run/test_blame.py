@@ -69,7 +69,7 @@ class TestBlame:
         assert element["got"] == pytest.approx(1.5 * element["expected"], rel=1e-6)
         said = capsys.readouterr().out
         assert "-> the kernel's author: C[0] is" in said
-        release = "or what TileLang 0.1.15 traces the file to; whether others trace it so: "
+        release = "or TileLang 0.1.15 builds another kernel from this file; other releases: "
         assert f"{release}tlcheck bisect {CASES}::author --arch sm_80\n" in said
 
     def test_an_overflow_is_its_authors(self, tmp_path: Path) -> None:

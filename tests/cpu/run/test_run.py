@@ -67,7 +67,7 @@ def test_a_case_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     found = only(report)
     assert (code, found["status"], found["source"], found["findings"]) == (0, "passed", "same", [])
     shown = capsys.readouterr().out
-    assert "annotated_gemm sm_90 0.1.15  passed  2 sets of inputs, error 1.0e-05 of 1.0e-03" in shown
+    assert "annotated_gemm sm_90 0.1.15  passed  2 sets of inputs, error 1.0e-05, tolerance 1.0e-03" in shown
     assert shown.splitlines()[-1] == "1 run: 1 passed"
     (task,) = [task for task in tasks(tmp_path / "toolchain") if task["kind"] == "verify"]
     assert (task["seeds"], task["exact"], task["repeats"]) == ([0, 1], True, 3)
