@@ -227,3 +227,18 @@ def test_a_shuffle_of_the_lanes_that_it_names_ends(
     found = _exchanged(condition, mask=mask, arch=arch)
     assert found.faults == ()
     assert [o.verdict for o in found.outputs] == ["agreed"]
+
+
+def test_a_reduction_over_threads_that_do_not_move_together_reads_the_others_cells() -> None:
+    """A barrier of 64 threads parts a block of 128; its sum goes through shared memory."""
+    kernel = Kernel(threads=2 * THREADS)
+    out = kernel.tensor("B", "int32", (2 * THREADS,))
+    kernel.tiles.append(WORKSPACE)
+    name = text(f"tl::AllReduce<tl::SumOp, {2 * THREADS}, 1, 0, tl::NamedBarrier<{2 * THREADS}>>::run")
+    workspace = call("address_of", load(WORKSPACE, 0)).value
+    total = replace(call("call_extern", name, add(kernel.tx, 1), workspace).value, dtype="int32")
+    some = If(less(kernel.tx, THREADS), call("tvm_storage_sync", text("shared"), number(3), number(THREADS)), None)
+    expected = number(sum(range(1, 2 * THREADS + 1)))
+    found = execute(kernel.snapshot([Store(out, (kernel.tx,), expected)], [some, Store(out, (kernel.tx,), total)]))
+    assert found.illegal is None
+    assert [(o.verdict, o.reason) for o in found.outputs] == [("agreed", "")]

@@ -99,7 +99,7 @@ def _all_reduced(
                 thread = np.arange(frame.lanes).reshape(1, -1)
                 current = combine(current, from_lanes(current, thread ^ distance, frame, program, kind))
             else:
-                current = combine(current, _staged(current, distance, first, workspace, counted, frame, kind, program))
+                current = combine(current, _staged(current, workspace, distance, counted, frame, program))
         return current
 
     return run
@@ -126,14 +126,19 @@ def _butterfly(name: str) -> tuple[str, list[int], int]:
 
 def _workspace(
     args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, program: KernelProgram
-) -> BufferElement | None:
-    """Each thread's cells of the workspace in shared memory; None if shuffles are enough."""
+) -> dict[int, BufferElement] | None:
+    """The cells of the thread at each distance (0: one's own) in the workspace; None if shuffles are enough."""
     if not any(d >= program.options.target.warp for d in distances):
         return None
     if not args or program.extents[1:] != (1, 1):
         raise NotModelled("tl::AllReduce over warps without a workspace")
-    own = (np.arange(program.state.threads).reshape(1, -1) - first) * width
-    return program.pointer(args[0], places, Code(lambda frame: own, frozenset(), True))
+    own = np.arange(program.state.threads).reshape(1, -1) - first
+
+    def cells(distance: int) -> BufferElement:
+        index = (own ^ distance) * width
+        return program.pointer(args[0], places, Code(lambda frame: index, frozenset(), True))
+
+    return {distance: cells(distance) for distance in (0, *distances)}
 
 
 def _counted_threads(name: str) -> int:
@@ -149,22 +154,18 @@ def _counted_threads(name: str) -> int:
 
 def _staged(
     value: Value,
+    workspace: dict[int, BufferElement],
     distance: int,
-    first: int,
-    workspace: BufferElement,
     counted: int,
     frame: Frame,
-    kind: Kind,
     program: KernelProgram,
 ) -> Array:
     """The value of the thread at a distance, through shared memory."""
-    thread = np.arange(frame.lanes).reshape(1, -1)
     before, after = (1, 2) if counted else (0, 0)
     meet(program, frame, before, counted)
-    workspace.store(frame, value)
+    workspace[0].store(frame, value)
     meet(program, frame, after, counted)
-    stored = np.array(workspace.load(frame))
-    return from_lanes(stored, ((thread - first) ^ distance) + first, frame, program, kind)
+    return np.array(workspace[distance].load(frame))
 
 
 def _settled(combine: Combine, kind: Kind, program: KernelProgram) -> Combine:
