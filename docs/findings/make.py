@@ -47,7 +47,8 @@ Tests keep the verdicts of 13 releases, 0.1.6.post2 to 0.1.15, in
 """
 AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
 [what was searched](findings/searched.md). Runs on the H200: [0.1.15](../results/h200/findings-0.1.15.json),
-[the last four](../results/h200/found-0.1.15.json), [older ones](../results/h200/found-0.1.9.json).
+[four more](../results/h200/found-0.1.15.json), [the last five](../results/h200/README.md#five-findings),
+[older ones](../results/h200/found-0.1.9.json).
 """
 
 
