@@ -14,7 +14,7 @@ from tlcheck.toolchain.resolve import resolve
 @pytest.mark.slow
 def test_a_loop_that_begins_at_a_thread_is_found_again(tmp_path: Path) -> None:
     """`begun` of docs/findings.md, in a composed kernel of one such loop: wrong in 0.1.15."""
-    kernel = make(48)
+    kernel = make(428)
     assert "T.serial(tx" in kernel.text
     bench = FuzzBench(resolve("0.1.15", ()), tmp_path, REQUEST, {})
     try:

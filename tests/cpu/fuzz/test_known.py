@@ -2,7 +2,8 @@
 
 import ast
 import re
-import tempfile
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,7 @@ SENTENCES = (
 )  # fmt: skip
 
 
+@cache
 def kernels() -> dict[str, tuple[str, str]]:
     """Finding -> its function, and the text of its kernel."""
     found = {}
@@ -111,16 +113,18 @@ def test_a_barrier_inside_a_warp_is_told_by_the_threads() -> None:
     assert known(shows, words.format("write", 0), text, "0.1.15") == "filled"
 
 
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzBench]:
+    found = FuzzBench(resolve("0.1.15", ()), tmp_path_factory.mktemp("bench"), REQUEST, {})
+    yield found
+    found.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in KNOWN.items() if "0.1.15" in entry["releases"]])
-def test_a_campaign_names_a_finding_by_its_own_kernel(name: str) -> None:
+def test_a_campaign_names_a_finding_by_its_own_kernel(name: str, bench: FuzzBench) -> None:
     function, text = kernels()[name]
     arch = next(arch for arch, releases in EXPECTED[name].items() if releases["0.1.15"]["verdict"] == "refuted")
-    with tempfile.TemporaryDirectory() as folder:
-        bench = FuzzBench(resolve("0.1.15", ()), Path(folder), REQUEST, {})
-        try:
-            found = outcome(bench.judged(text, function, arch), text)
-        finally:
-            bench.close()
+    found = outcome(bench.judged(text, function, arch), text)
     names = {known(shows, says, text, "0.1.15") for shows, says in zip(found.symptoms, found.says, strict=True)}
     assert names == {name}
