@@ -71,7 +71,7 @@ def _operands(
 
 
 def _used_before(w: KernelText, a: DrawnBuffer, tensor: DrawnBuffer) -> None:
-    """What a kernel does with an operand before the pipeline: it scales it, keeps it, loads another one."""
+    """Scale an operand before the pipeline, keep it in registers or load another tile into it; or none of these."""
     for _ in range(w.chance.among((0, 1, 1, 2))):
         match w.chance.production({"operand scaled": 1.0, "operand kept": 1.0, "operand loaded again": 1.5}):
             case "operand scaled":

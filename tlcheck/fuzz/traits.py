@@ -1,4 +1,4 @@
-"""What a kernel's source has that a known finding needs: `pipeline in a branch`, `operand loaded twice`.
+"""Tell what a kernel's source has that a known finding needs: `pipeline in a branch`, `operand loaded twice`.
 
 Each trait is a question about the order and the nesting of statements, which a regular expression cannot ask in
 reasonable time.
@@ -46,7 +46,7 @@ class PlacedStatement:
 
     @cached_property
     def heads(self) -> tuple[ast.AST, ...]:
-        """What the statement itself says, without the statements in it."""
+        """Return what the statement itself says, without the statements in it."""
         match self.stmt:
             case ast.For(target=target, iter=values):
                 return target, values

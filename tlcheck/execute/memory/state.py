@@ -199,6 +199,10 @@ class RunState:
             self.reasons.append(text)
         return self.reasons.index(text)
 
+    def under_way(self, name: str) -> int:
+        """The number of the reason of what a copy into a buffer has not written yet."""
+        return self.reason(f"element of {name}, read while its copy is under way")
+
     def shaken(self, value: Value) -> Array:
         """Floats changed by up to 2^-40 of themselves, see `Options.jitter`."""
         array = np.asarray(value, np.float64)

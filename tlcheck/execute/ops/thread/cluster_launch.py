@@ -60,7 +60,7 @@ def try_cancel(e: Expr, program: KernelProgram) -> Run:
     if place.kind.bits != 32:
         raise NotModelled(f"{e.value} into {place.kind.name}")
     agents, late, observers = agents_of(program.state), program.options.late, program.observers
-    reason = program.state.reason(f"element of {place.name}, read while its copy is under way")
+    reason = program.state.under_way(place.name)
     ranks = range(clusters_of(program).size) if e.value == "clc_try_cancel_multicast" else None
 
     def run(frame: Frame) -> Value:

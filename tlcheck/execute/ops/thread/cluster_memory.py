@@ -70,7 +70,7 @@ def copy(e: Expr, program: KernelProgram) -> Run:
     if target.kind != source.kind:
         raise NotModelled(f"tma_store_cluster from {source.kind.name} to {target.kind.name}")
     agents, observers, late = agents_of(program.state), program.observers, program.options.late
-    reason = program.state.reason(f"element of {target.name}, read while its copy is under way")
+    reason = program.state.under_way(target.name)
 
     def run(frame: Frame) -> Value:
         octets = one_value(count.run(frame), "the size of a bulk copy")

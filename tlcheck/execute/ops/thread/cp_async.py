@@ -136,7 +136,7 @@ def cp_async(e: Expr, program: KernelProgram) -> Run:
 def beginning(target: BufferElement, program: KernelProgram) -> Callable[[Frame, Value], Mask]:
     """Return what begins copies of values to a place in the active lanes, and returns these: (worlds, threads)."""
     queue, late = queue_of(program), program.options.late and not program.iterating
-    reason = program.state.reason(f"element of {target.name}, read while its copy is under way")
+    reason = program.state.under_way(target.name)
     folded = _Folded(target)
 
     def begin(frame: Frame, found: Value) -> Mask:

@@ -138,7 +138,7 @@ def _workspace(
         index = (own ^ distance) * width
         return program.pointer(args[0], places, Code(lambda frame: index, frozenset(), True))
 
-    return {distance: cells(distance) for distance in (0, *distances)}
+    return {distance: cells(distance) for distance in (0, *distances) if not 0 < distance < program.options.target.warp}
 
 
 def _counted_threads(name: str) -> int:

@@ -68,7 +68,7 @@ def load(e: Expr, program: KernelProgram) -> Run:
     agents, late, goes_to = agents_of(program.state), program.options.late, _goes_to(e, program)
     by_map = is_descriptor(e.args[0])
     box, shared, tensor_place, done = _load_by_map(e, program) if by_map else _load_bulk(e, program)
-    reason = program.state.reason(f"element of {shared.name}, read while its copy is under way")
+    reason = program.state.under_way(shared.name)
 
     issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
     watched = program.observers.hear(Observer.bulk_load_issued) or program.observers.hear(Observer.read)

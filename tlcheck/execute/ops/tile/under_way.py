@@ -38,7 +38,7 @@ def departure(e: Expr, target: Tile, program: KernelProgram) -> Departure | None
 def _in_a_group(target: Tile, program: KernelProgram) -> Departure:
     queue, reason = (
         queue_of(program),
-        program.state.reason(f"element of {target.name}, read while its copy is under way"),
+        program.state.under_way(target.name),
     )
 
     def depart(frame: Frame, inner: Frame, values: Array) -> None:
@@ -50,7 +50,7 @@ def _in_a_group(target: Tile, program: KernelProgram) -> Departure:
 def _for_a_barrier(e: Expr, awaited: Expr, target: Tile, program: KernelProgram) -> Departure:
     done, agents = barrier(awaited, program), agents_of(program.state)
     arrives = dict(e.annotations).get("emit_arrive", "0") not in ("0", "False")
-    reason = program.state.reason(f"element of {target.name}, read while its copy is under way")
+    reason = program.state.under_way(target.name)
 
     def depart(frame: Frame, inner: Frame, values: Array) -> None:
         where, mask, found = target.flat(inner), target.mask(inner), np.array(values)
