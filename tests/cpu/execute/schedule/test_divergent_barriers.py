@@ -221,10 +221,11 @@ def test_a_shuffle_of_the_authors_that_part_of_a_warp_executes_is_the_authors(
         pytest.param(lambda k, a: less(k.tx, 48), 0xFFFFFFFF, "gfx942", id="waves do not wait"),
     ],
 )
+@pytest.mark.parametrize("vote", [False, True])
 def test_a_shuffle_of_the_lanes_that_it_names_ends(
-    condition: Callable[[Kernel, Buffer], Expr], mask: int, arch: str
+    condition: Callable[[Kernel, Buffer], Expr], mask: int, arch: str, vote: bool
 ) -> None:
-    found = _exchanged(condition, mask=mask, arch=arch)
+    found = _exchanged(condition, mask=mask, arch=arch, vote=vote)
     assert found.faults == ()
     assert [o.verdict for o in found.outputs] == ["agreed"]
 
