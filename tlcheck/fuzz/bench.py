@@ -30,7 +30,7 @@ class Judged:
     """A record of what one kernel came to. refused: why it does not lower. verdicts: None then.
 
     calls: functions of the device library in its CUDA. lowering: seconds of the processor. seconds: of the wall, for
-    both.
+    both. release: of TileLang, as the lowering reports it.
     """
 
     refused: Failure | None = None
@@ -38,6 +38,7 @@ class Judged:
     calls: frozenset[str] = frozenset()
     lowering: float = 0.0
     seconds: float = 0.0
+    release: str = ""
 
 
 class FuzzBench:
@@ -80,7 +81,7 @@ class FuzzBench:
                 found = self._bench.verdicts(snapshot, replace(self._request, brief=False))
             if keep is not None:
                 shutil.copyfile(snapshot, keep)
-            return Judged(None, found, calls, lowering, time.monotonic() - begin)
+            return Judged(None, found, calls, lowering, time.monotonic() - begin, self._bench.release(0))
         finally:
             file.unlink(missing_ok=True)
             snapshot.unlink(missing_ok=True)

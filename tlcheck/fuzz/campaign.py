@@ -134,7 +134,7 @@ class Campaign:
         if found.sort not in ("agreed", "refuted"):
             state.reasons[f"{found.sort}: {plain(found.what)}"] += 1
         each = zip(found.symptoms, found.says, strict=True)
-        names = [known(shows, says, kernel.text, self.folder.toolchain) for shows, says in each]
+        names = [known(shows, says, kernel.text, judged.release) for shows, says in each]
         self.folder.meet(dict.fromkeys(filter(None, names)), kernel.number, kernel.text)
         if found.sort in ("refuted", "crashed", "failed"):
             self._keep(kernel, arch, found, next(iter(names), ""), before)

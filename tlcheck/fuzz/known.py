@@ -69,12 +69,10 @@ def _finding(name: str, entry: Mapping[str, Any]) -> KnownFinding:
     return KnownFinding(name, shows, tuple(entry.get("says", ())), source, has, without, releases)
 
 
-def known(symptom: Symptom, says: str, text: str, toolchain: str) -> str:
+def known(symptom: Symptom, says: str, text: str, release: str) -> str:
     """Return the name of the finding (docs/findings.md) that shows like this; empty for none.
 
-    says: the sentences of the claim. text: of the kernel. toolchain: a release, or something else, which may have any
-    finding.
+    says: the sentences of the claim. text: of the kernel. release: of TileLang; an unknown one may have any finding.
     """
-    release = toolchain.partition(" ")[0]
     fitting = (f.name for f in findings() if f.fits(symptom, says) and f.is_in(text, release))
     return next(fitting, "")

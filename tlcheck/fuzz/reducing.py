@@ -72,7 +72,7 @@ class FindingReducer:
             self.seconds,
         )
         told = search.told(result)
-        self._keep(found, best, next(c for c in all_claims(told.claims) if _same(c, claim)))
+        self._keep(found, best, result.run.release, next(c for c in all_claims(told.claims) if _same(c, claim)))
 
     def _smallest(self, text: str, found: Found, claim: Claim, claims: list[Claim]) -> str:
         """The text with as little as still shows the finding."""
@@ -112,7 +112,7 @@ class FindingReducer:
         alike = [c for c in wrong if c.finding is not None and c.finding.rule == found.shows.rule]
         return next(iter([*alike, *wrong]), None), result
 
-    def _keep(self, found: Found, text: str, claim: Claim) -> None:
+    def _keep(self, found: Found, text: str, release: str, claim: Claim) -> None:
         """Keep the small kernel. One that shows as another finding does is no other finding."""
         put(self.folder.path / "findings" / found.place / "reduced.py", text)
         found.lines = lines_of(text)
@@ -123,7 +123,7 @@ class FindingReducer:
         shows = replace(shows, pass_name=guilty or shows.pass_name)
         alike = next((f for f in self.folder.state.found if f is not found and f.lines and f.shows == shows), None)
         found.shows = shows
-        name = known(shows, sentences(claim, text), text, self.folder.toolchain)
+        name = known(shows, sentences(claim, text), text, release)
         found.known = name or (alike.known or alike.place if alike is not None else "")
 
 

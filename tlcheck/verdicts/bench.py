@@ -9,6 +9,7 @@ from pathlib import Path
 from tlcheck.execute.request import Request
 from tlcheck.lower.client import Worker
 from tlcheck.lower.machines import MachinePool, SnapshotJudge
+from tlcheck.lower.runs import release_of
 from tlcheck.lower.warm import WarmProcesses
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.judge import judging_process, leave
@@ -59,6 +60,10 @@ class KernelBench:
             worker.start()
             self._started.add(side)
         return worker.answer(job)
+
+    def release(self, side: int) -> str:
+        """Return TileLang's release as the toolchain itself reports it; empty before it is imported."""
+        return release_of(self._workers[side].versions)
 
     def verdicts(self, snapshot: Path, request: Request) -> Verdicts:
         """Judge a snapshot. The failure is `DIED` where the process died, which is started anew."""

@@ -123,6 +123,32 @@ def test_known_findings_are_told_when_they_are_met(
     assert "| loop | 2 | 3 | 0.1 | 2 |" in (folder.path / "index.md").read_text()
 
 
+def test_the_lowering_says_which_release_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A toolchain that is named `current` has the known findings of its release, and no others."""
+
+    class KernelBench:
+        def __init__(self, *_: Any) -> None: ...
+        def close(self) -> None: ...
+        def lowered(self, side: int, job: LowerJob) -> Answer:
+            Path(job.output).write_text("{}")
+            return Answer({}, None, 0.0, 0.0, "")
+
+        def verdicts(self, *_: Any) -> Verdicts:
+            return Verdicts((claim(verdict="refuted"),))
+
+        def release(self, side: int) -> str:
+            working.stop()
+            return "0.1.14"
+
+    told: list[str] = []
+    monkeypatch.setattr("tlcheck.fuzz.bench.KernelBench", KernelBench)
+    monkeypatch.setattr(campaigns, "known", lambda shows, says, text, release: told.append(release))
+    plan = CampaignPlan(Toolchain("current", "interpreter", Path("python")), ("sm_80",))
+    working = Campaign(plan, CampaignFolder(tmp_path, "current"), 1)
+    working.run(60)
+    assert told == ["0.1.14"]
+
+
 def test_what_does_not_count_reaches_nothing(run: Callable[..., CampaignFolder]) -> None:
     folder = run([REFUSED, judged(claim("source", "refuted"))])
     assert not folder.state.reached
