@@ -161,6 +161,12 @@ def _is_read_after(t: KernelTraits, place: int, name: str, _load: int) -> bool:
     return any(p.reads(name) for p in t.parted(place)[1])
 
 
+def _is_read_after_none(t: KernelTraits, place: int, name: str, load: int) -> bool:
+    """Whether it is read after a pipeline that may have no step, or whose steps a branch may skip."""
+    skips = any(isinstance(s, ast.If) for p in t.products(place) for s in p.around)
+    return (skips or _is_of_block(t.all[place])) and _is_read_after(t, place, name, load)
+
+
 def _used_then_loaded(t: KernelTraits) -> bool:
     for place in t.pipelines:
         body = t.inside(place)
@@ -250,6 +256,17 @@ def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
     return False
 
 
+def _atomic_of_a_choice(t: KernelTraits) -> bool:
+    """Whether an atomic's value is one of two elements."""
+    calls = [n for p in t.all if p.name.startswith("atomic_") for head in p.heads for n in ast.walk(head)]
+    choices = [n for n in calls if isinstance(n, ast.Call) and ast.unparse(n.func) == "T.if_then_else"]
+    return any(all(_has_element(e) for e in n.args[1:]) for n in choices)
+
+
+def _has_element(e: ast.expr) -> bool:
+    return any(isinstance(n, ast.Subscript) for n in ast.walk(e))
+
+
 def _indices(t: KernelTraits) -> Iterator[tuple[PlacedStatement, str, ast.expr]]:
     for p in t.all:
         for head in p.heads:
@@ -280,20 +297,19 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "pipeline in a loop": lambda t: any(
         isinstance(a, (ast.For, ast.While)) for n in t.with_product() for a in t.all[n].around
     ),
-    "pipeline of a block": lambda t: any(
-        not _constant(t.all[n].call.args[-1]) for n in t.with_product() if t.all[n].call  # type: ignore[union-attr]
-    ),
     "elements in a pipeline": lambda t: any(
         p.name == "Parallel" for n in t.with_product() for p in t.inside(n)
     ),
     "operand read before": _operand(1, _is_read_before),
     "operand read after": _operand(1, _is_read_after),
+    "operand read after no step": _operand(1, _is_read_after_none),
     "operand loaded twice": _operand(2, lambda t, place, name, load: True),
     "used, then loaded": _used_then_loaded,
     "guarded load": _guarded_load,
     "row variable": _row_variable,
     "registers over a pipeline": _kept_registers,
     "store by thread before a pipeline": _by_thread,
+    "atomic of a choice": _atomic_of_a_choice,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
     "scan after a pipeline": lambda t: bool(t.with_product()) and _calls(t, True, "cumsum", "cummax"),
     "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),

@@ -104,6 +104,36 @@ def test_relations_are_of_two_lines() -> None:
     assert "a condition and its branch" in relations(text, test, test + 2)
 
 
+def test_an_atomic_of_one_of_two_elements_is_not_repeated() -> None:
+    """A kernel that adds one of two elements before a pipeline loses its atomic, whatever else it shows."""
+    atomic = "T.atomic_add(n[T.get_thread_binding() % 4], 1)"
+    text = kernels()["joined"][1]
+    assert text.count(atomic) == 1
+    chosen = text.replace(atomic, "T.atomic_add(n[0], T.if_then_else(n[1] > 0, N[2], N[3]))")
+    value, unset = (Symptom("TLO001", kind, "", "T.atomic_add shared") for kind in ("other-value", ""))
+    assert [known(value, "", each, "0.1.15") for each in (text, chosen)] == ["joined", "either"]
+    assert [known(unset, "", each, "0.1.15") for each in (text, chosen)] == ["", "either"]
+    twice = Symptom("TLA005", "repeated", "tl.LowerTileOp", "T.atomic_add shared")
+    assert known(twice, "", chosen, "0.1.15") == "joined"
+    bounded = text.replace(atomic, "T.atomic_add(n[0], T.if_then_else(n[1] > 0, N[2], 0))")
+    assert known(unset, "", bounded, "0.1.15") == ""
+
+
+def test_a_pipeline_that_has_steps_waits() -> None:
+    text = kernels()["empty"][1]
+    reads = Symptom("TLR001", "unordered", "", "T.copy shared fragment", "T.copy global shared")
+    assert known(reads, "", text, "0.1.15") == "empty"
+    for steps in ("bx + 1", "3"):
+        assert known(reads, "", text.replace("T.Pipelined(bx,", f"T.Pipelined({steps},"), "0.1.15") == ""
+
+
+def test_a_read_in_a_later_step_has_its_barrier() -> None:
+    text = kernels()["table"][1]
+    reads = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.copy shared fragment", "store shared in T.Parallel")
+    assert known(reads, "both before a pipeline", text, "0.1.15") == "table"
+    assert known(reads, "in a later step; both before a pipeline", text, "0.1.15") == ""
+
+
 def test_a_barrier_inside_a_warp_is_told_by_the_threads() -> None:
     text = kernels()["hoisted"][1]
     shows = Symptom("TLR001", "unordered", "tl.ThreadSync", "store shared in T.Parallel", "store shared in T.Parallel")
