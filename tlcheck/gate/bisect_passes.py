@@ -198,7 +198,7 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
         return Guilty("", onset.number, claim, ())
     if not onset.number:
         return Guilty(onset.orders, 0, claim, ())
-    is_layout = pipeline.unheld is not None and onset.number == pipeline.unheld.place
+    is_layout = pipeline.unheld is not None and onset.number == pipeline.layouts
     text = pipeline.whole if is_layout else pipeline.text
     before, after = text(onset.number - 1), text(onset.number)
     name = pipeline.called(onset.number)
@@ -233,7 +233,7 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
     elif onset.orders == pipeline.names[onset.number]:
         yield f"{onset.orders} should have ordered them"
     unheld = pipeline.unheld
-    if unheld is not None and onset.number == unheld.place:
+    if unheld is not None and onset.number == pipeline.layouts:
         yield unheld.words
     elif onset.number == pipeline.tiles:
         yield "with the layouts that tl.LayoutInference chose"

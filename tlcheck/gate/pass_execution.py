@@ -143,9 +143,9 @@ class ExecutedPasses:
         right, wrong, states = self._searched(claim, first)
         if wrong == first > 1 and not self._orders(claim):
             return self._before_orders(claim, wrong)
-        unheld = self._pipeline.unheld
-        if wrong == self._pipeline.tiles and unheld is not None and claim.kind == "output":
-            return PassOnset(unheld.place)
+        is_unheld = wrong == self._pipeline.tiles and self._pipeline.unheld is not None
+        if is_unheld and claim.kind == "output":
+            return PassOnset(self._pipeline.layouts)
         between = tuple(range(right + 1, wrong))
         reason = next((states[n].reason for n in between if n in states and states[n].reason), "")
         generated = wrong == self._pipeline.last and self._said(claim, self._execution(wrong)).state == "right"

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from math import prod
 
+from tlcheck.program.unheld import UnheldFragment, unheld_fragments
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import UNNAMED, Alloc, Block, Expr, Snapshot
+from tlcheck.snapshot.ir import UNNAMED, Block, Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements
 
 _LAYOUTS, _TILES, _VECTORS = "tl.LayoutInference", "tl.LowerTileOp", "tl.VectorizeLoop"
 _INTENT = ("tl.LayoutReducer", _LAYOUTS)  # proofs of atomics start with what the first of these gets
 _NUMBERED = re.compile(r"\d{3}-")  # what the keys of a snapshot of every pass begin with
-
-
-@dataclass(frozen=True)
-class UnheldFragment:
-    """A fragment that a pass gives a layout of fewer elements than it has. place: of the pass."""
-
-    name: str
-    place: int
-    elements: int
-    held: int
-
-    @property
-    def words(self) -> str:
-        return f"it gives {self.name} a layout for {self.held} of its {self.elements} elements"
 
 
 class Pipeline:
@@ -60,21 +45,18 @@ class Pipeline:
         """Whether this is the pipeline of a kernel for a GPU, with every pass."""
         return self.is_numbered and self.tiles < len(self.names)
 
+    @property
+    def layouts(self) -> int:
+        """The place of LayoutInference."""
+        return self.place(_LAYOUTS)
+
     @cached_property
     def unheld(self) -> UnheldFragment | None:
         """The first fragment that LayoutInference gives a layout of fewer elements than it has."""
-        place = self.place(_LAYOUTS)
+        place = self.layouts
         if not place < self.tiles < len(self.keys):
             return None
-        found = [*statements(self.snapshot.checkpoints[self.keys[place]].body)]
-        shapes = {each.buffer.data.uid: each.buffer.shape for each in found if isinstance(each, Alloc)}
-        for data, layout in (each for block in found if isinstance(block, Block) for each in block.layouts):
-            shape = shapes.get(data.uid, ())
-            elements, held = _size(shape), _size(layout.input_shape)
-            is_whole = layout.thread is None or len(shape) != len(layout.input_shape)
-            if not is_whole and elements and held and held < elements:
-                return UnheldFragment(str(data.value), place, elements, held)
-        return None
+        return next(iter(unheld_fragments(self.snapshot.checkpoints[self.keys[place]])), None)
 
     def number(self, place: int) -> int:
         """The number of a pass among those that ran: the TIR after some may be what a release cannot save."""
@@ -128,9 +110,3 @@ class Pipeline:
     def _cut(self, places: dict[str, int], checkpoint: str, number: int) -> Snapshot:
         checkpoints = {name: self.snapshot.checkpoints[self.keys[place]] for name, place in places.items()}
         return replace(self.snapshot, checkpoints=checkpoints, passes={checkpoint: self.called(number)})
-
-
-def _size(shape: Sequence[Expr]) -> int | None:
-    """The number of elements; None where it is not constant."""
-    values = [extent.value for extent in shape]
-    return prod(v for v in values if isinstance(v, int)) if all(isinstance(v, int) for v in values) else None

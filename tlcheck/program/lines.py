@@ -14,6 +14,14 @@ def line_of_use(source: Function, buffer: str, writes: bool) -> int:
     return lines.pop() if len(lines) == 1 else 0
 
 
+def names_at(source: Function, line: int) -> frozenset[str]:
+    """The buffers that a line of a source kernel reads or writes; none for line 0."""
+    here = [stmt for stmt in statements(source.body) if line and stmt.line == line]
+    stored = {stmt.buffer.name for stmt in here if isinstance(stmt, Store)}
+    roots = (root for stmt in here for root in expressions(stmt))
+    return frozenset(stored | {str(data.value) for root in roots for data, _ in accesses(root)})
+
+
 def nearest_line(function: Function, stmt: Stmt) -> int:
     """The line of a statement, else of one within it, else of the one before it or around it; 0 if none has one."""
     own = next((inner.line for inner in statements(stmt) if inner.line), 0)

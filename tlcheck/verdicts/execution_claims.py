@@ -31,13 +31,14 @@ from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Ac
 from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
-from tlcheck.program.lines import line_of_use, nearest_line
+from tlcheck.program.lines import line_of_use, names_at, nearest_line
+from tlcheck.program.unheld import unheld_fragments
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.scope import blocks, inputs
 from tlcheck.scope.model import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Evaluate, For, Snapshot, Stmt
+from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.verdicts.claim import (
     AGREED,
@@ -260,12 +261,24 @@ class _Claims:
     def _with_origin(self, finding: Finding, origin: FindingOrigin) -> Finding:
         """A finding that begins there. Where two buffers share memory, the pass that lays them there is to blame."""
         finding = replace(finding, origin=origin)
+        if finding.checkpoint == Checkpoint.LOWER_TILE_OP and self._is_unheld(origin):
+            finding = replace(finding, pass_name=_LAYOUTS)
         if origin.kind != "overwritten" or len(origin.buffers) < 2:
             return finding
         merges = self._snapshot.is_on(AGGRESSIVE_MERGE)
         return replace(
             finding, pass_name=MERGE, advice=f"set the pass config {AGGRESSIVE_MERGE} to False" if merges else ""
         )
+
+    def _is_unheld(self, origin: FindingOrigin) -> bool:
+        """Whether it begins where a fragment is used whose layout has fewer elements than the fragment.
+
+        LowerTileOp lowers each loop over that fragment as it is laid out: for fewer iterations.
+        """
+        before = self._snapshot.checkpoints.get(Checkpoint.TILE_OPS)
+        unheld = () if before is None else unheld_fragments(before)
+        used = {name for line in (origin.line, origin.other_line) for name in names_at(self._source, line)}
+        return any(fragment.name in used for fragment in unheld)
 
     def _element(self, wrong: WrongOutput) -> Element:
         """The first element that is wrong, with the first steps to it at both levels."""
@@ -414,25 +427,8 @@ def _writer(access: Access) -> Writer:
 
 
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
-    """The pass between a checkpoint and the one before it, if that is the only one: LowerTileOp.
-
-    It lowers a loop as LayoutInference has laid it out: where that is for fewer iterations, that one is to blame.
-    """
-    if checkpoint != Checkpoint.LOWER_TILE_OP:
-        return ""
-    before = snapshot.checkpoints.get(Checkpoint.TILE_OPS)
-    is_cut = before is not None and any(map(_is_cut, statements(before.body)))
-    return _LAYOUTS if is_cut else snapshot.pass_at(checkpoint)
-
-
-def _is_cut(stmt: Stmt) -> bool:
-    """Whether a parallel loop is spread over the threads as one that has fewer iterations."""
-    if not isinstance(stmt, For) or stmt.layout is None or len(stmt.layout.input_shape) != 1:
-        return False
-    (size,) = stmt.layout.input_shape
-    if stmt.extent.op != "int" or size.op != "int" or isinstance(stmt.body, For):
-        return False
-    return int(size.value or 0) < int(stmt.extent.value or 0)
+    """The pass between a checkpoint and the one before it, if that is the only one: LowerTileOp."""
+    return snapshot.pass_at(checkpoint) if checkpoint == Checkpoint.LOWER_TILE_OP else ""
 
 
 def _is_barrier(stmt: Stmt) -> bool:

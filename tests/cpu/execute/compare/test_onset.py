@@ -13,7 +13,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.codec import loads
-from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Block, Expr, For, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.claim import Claim
 
@@ -42,6 +42,23 @@ def test_the_pass_is_named(name: str, checkpoint: str, pass_name: str) -> None:
     (claim,) = refuted(saved(name))
     assert claim.finding is not None
     assert (claim.finding.checkpoint, claim.finding.pass_name, claim.finding.skipped) == (checkpoint, pass_name, ())
+
+
+@pytest.mark.parametrize(("kind", "guilty"), [(For, "tl.LayoutInference"), (Block, "tl.LowerTileOp")])
+def test_layouts_are_to_blame_for_what_fragments_do_not_hold(kind: type[For] | type[Block], guilty: str) -> None:
+    """A tile operator has no layout of its own: the fragment's says for how many elements it is lowered."""
+
+    def bare(old: Stmt, new: Stmt) -> Stmt:
+        if isinstance(new, For) and kind is For:
+            return replace(new, layout=None)
+        return replace(new, layouts=()) if isinstance(new, Block) and kind is Block else new
+
+    snapshot = saved("loop-0.1.15")
+    before = snapshot.checkpoints["tile-ops"]
+    without = replace(before, body=rebuild(before.body, bare))
+    (claim,) = refuted(replace(snapshot, checkpoints={**snapshot.checkpoints, "tile-ops": without}))
+    assert claim.finding is not None
+    assert claim.finding.pass_name == guilty
 
 
 @pytest.mark.parametrize("checkpoint", [Checkpoint.INTENT, *CHECKPOINTS])
