@@ -28,17 +28,18 @@ from tlcheck.execute.compare.sums import UnequalTerm
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race
-from tlcheck.execute.reasons import Deadlock, Illegal
+from tlcheck.execute.reasons import AbsentLanes, Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, names_at, nearest_line
+from tlcheck.program.steering import Steering
 from tlcheck.program.unheld import unheld_fragments
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.scope import blocks, inputs
 from tlcheck.scope.model import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt
+from tlcheck.snapshot.ir import Evaluate, If, Snapshot, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.verdicts.claim import (
     AGREED,
@@ -368,7 +369,9 @@ class _Claims:
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         origin = access_in_words(self._snapshot, illegal, act.source or illegal.line)
         finding = replace(finding, origin=origin, advice=self._advice_on_sizes())
-        if problem == "deadlock" and self._is_inserted_barrier(illegal.stmt):
+        if isinstance(illegal, AbsentLanes) and self._leaves_lanes_out(illegal):
+            finding = replace(finding, pass_name=self._snapshot.pass_at(Checkpoint.LOWER_TILE_OP))
+        elif problem == "deadlock" and self._is_inserted_barrier(illegal.stmt):
             finding = replace(finding, pass_name=_ORDERING["a barrier"])
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
@@ -385,6 +388,20 @@ class _Claims:
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""
         return stmt is not None and _is_barrier(stmt) and not any(map(_is_barrier, statements(self._source.body)))
+
+    def _leaves_lanes_out(self, illegal: AbsentLanes) -> bool:
+        """Whether the shuffle stands in a branch that the barrier is not in, and not the other way round.
+
+        The pass that makes the shuffle of a tile operator made that branch, too: LowerTileOp.
+        """
+        if illegal.exchange is None or illegal.stmt is None:
+            return False
+        steering = Steering(self._snapshot.checkpoints[LOWERED])
+        shuffle, barrier = (
+            {stmt for stmt in steering.around(each) if isinstance(stmt, If)}
+            for each in (illegal.exchange, illegal.stmt)
+        )
+        return barrier < shuffle
 
     def _line(self, line: int) -> SourceLine:
         return source_line(self._snapshot, line)
