@@ -180,6 +180,9 @@ class Descent:
         if chosen is None or not is_certain:
             return Parting("computed" if ours or theirs else "other-value", lowered, source)
         own, step = chosen
+        is_other = self._name(own) != self._name(step)
+        if is_other and _is_partial(step, lowered) and not _is_partial(own, source):
+            return Parting("computed", lowered, source)
         if (moved := self._moved(own, step)) is not None:
             return Parting("other-index", moved, own, lowered, source)
         return self.parting(own, step, lowered, source)
@@ -231,6 +234,12 @@ def _by_name(source: list[TracedStep], lowered: list[TracedStep]) -> Iterator[tu
         same = [step for step in lowered if buffer_of(step) == buffer_of(own)]
         if len(same) == 1 and sum(buffer_of(step) == buffer_of(own) for step in source) == 1:
             yield own, same[0]
+
+
+def _is_partial(step: TracedStep, reader: TracedStep) -> bool:
+    """Whether a step is a partial result of its reader: of one buffer, or written and read by one statement."""
+    is_one = step.origin is not None and reader.origin is not None and step.origin.stmt is reader.origin.stmt
+    return is_one or buffer_of(step) == buffer_of(reader)
 
 
 def _changes(source: TracedStep, lowered: TracedStep) -> Iterator[tuple[int, tuple[str, str]]]:

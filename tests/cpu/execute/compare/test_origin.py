@@ -180,3 +180,27 @@ def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
     assert once_more is not None
     assert once_more.again == ("k", 3)
     assert tile_of_zeros is None or tile_of_zeros.again is None
+
+
+def test_a_partial_result_of_a_sum_is_not_another_buffers_value() -> None:
+    """The threads of a sum exchange partial results through shared memory. Another buffer's store there is one."""
+    kernel = Kernel(threads=32)
+    a, tile = kernel.tensor("A", "float32", (32,)), kernel.tile("s", "float32", (32,), "shared")
+    total = kernel.tile("c", "float32", (1,), "local")
+    written = Store(tile, (kernel.tx,), load(a, kernel.tx)), Store(total, (number(0),), load(tile, kernel.tx))
+    snapshot = kernel.snapshot(written, written)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, (filled, summed) = ([s for s in statements(f.body) if isinstance(s, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    term = TracedStep("A[3]", "2.0", input=True)
+    wanted = TracedStep("c[0]", "5.0", Origin(own[1]), sources=(term,))
+
+    def kind(by: Store, element: str) -> str:
+        got = TracedStep("c[0]", "9.0", Origin(summed), sources=(TracedStep(element, "4.0", Origin(by)),))
+        parting = descent.parting(wanted, got)
+        assert parting is not None
+        return parting.kind
+
+    assert kind(summed, "workspace[3]") == "computed"
+    assert kind(summed, "c[0]") == "computed"
+    assert kind(filled, "workspace[3]") == "overwritten"
