@@ -217,8 +217,8 @@ class Observer:
     def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active threads have waited for a barrier. at: as for `arrived`."""
 
-    def phase_waited(self, key: object, mask: Mask) -> None:
-        """Active threads have waited for a phase of an mbarrier, by its parity."""
+    def phase_waited(self, key: object, mask: Mask, place: int = 0) -> None:
+        """Active threads have waited for a phase of an mbarrier, by its parity. place: stands for the statement."""
 
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""

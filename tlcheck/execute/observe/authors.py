@@ -185,9 +185,9 @@ class Author(HappensBefore):
             self._products = self._products[-newest:] if newest else []
         self._unwaited.finish(kind, newest, np.asarray(mask.any(axis=-1)), reads)
 
-    def phase_waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask, place: int = 0) -> None:
         """A wait for an mbarrier, at which the threads' own copies may arrive as well."""
-        super().phase_waited(key, mask)
+        super().phase_waited(key, mask, place)
         self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self.phases(key))
         self.operations_awaited(COPIES, 0, mask)
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class VectorClock(Observer):
         self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
         self._released: dict[object, tuple[Array, ...]] = {}  # clocks and fences of those who have arrived
         self._published: dict[object, tuple[Array, ...]] = {}  # the same, as of the end of the last phase
-        self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps, and their times
+        self._waited: dict[tuple[object, int], dict[int, list[tuple[Array, Array]]]] = {}  # by statement: warps, times
 
     # ---- events
 
@@ -150,7 +151,8 @@ class VectorClock(Observer):
         for told, known in zip(published, released, strict=True):
             told[world] = known[world]
         clocks = published[0]
-        for warps, times in self._waited.pop((key, world), ()):
+        for waits in self._waited.pop((key, world), {}).values():
+            warps, times = (np.concatenate(each) for each in zip(*waits, strict=True))
             if (clocks[world, self._own[world, warps]] < times).all():
                 self.overtaken.add(int(warps[0]))
         agent = int(self.agent(key, world))
@@ -165,14 +167,15 @@ class VectorClock(Observer):
             for known, told in zip((*self._carried, self.tensor), published, strict=True):
                 known[world, warps] = np.maximum(known[world, warps], told[there])
 
-    def phase_waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask, place: int = 0) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity.
 
         If the next phase may end before they do, one of the same parity may be all that is left to wait for: they are
-        overtaken unless those who end it know that some of these warps have gone on.
+        overtaken unless those who end it know that some of the warps that wait at this statement have gone on.
         """
         for world, warps in self._warps_of(mask):
-            self._waited.setdefault((key, world), []).append((warps, self.own_of(world, warps)))
+            waits = self._waited.setdefault((key, world), {}).setdefault(place, [])
+            waits.append((warps, self.own_of(world, warps)))
 
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads: the async proxy sees what their warps know to be over."""
@@ -295,8 +298,9 @@ class VectorClock(Observer):
         for clocks, *fences in (*self._published.values(), *self._released.values()):
             yield Times(clocks, first[:, None], agents)
             yield from (Times(told, first[:, None], agents[: self.rows]) for told in fences)
-        for (_, world), waiting in self._waited.items():
-            yield from (Times(times, first[world], self._own[world, warps]) for warps, times in waiting)
+        for (_, world), places in self._waited.items():
+            for warps, times in chain.from_iterable(places.values()):
+                yield Times(times, first[world], self._own[world, warps])
 
     # ---- inside
 

@@ -301,9 +301,9 @@ class Glance(HappensBefore):
         """Active warps have waited for a barrier."""
         self._synchronize("acquired", key, mask, super().acquired, key, mask, at, at=at)
 
-    def phase_waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask, place: int = 0) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity."""
-        self._synchronize("waited", key, mask, super().phase_waited, key, mask)
+        self._synchronize("waited", key, mask, super().phase_waited, key, mask, place)
 
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""

@@ -309,7 +309,7 @@ class Counter(Observer):
         if _is_of_barrier(self.machine.state.at):
             self._waited("mbarrier arrival", mask)
 
-    def phase_waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask, place: int = 0) -> None:
         """Threads have waited for a phase of an mbarrier."""
         self._waited("mbarrier wait", mask)
 

@@ -323,7 +323,7 @@ def wait(e: Expr, program: KernelProgram) -> Run:
         for number, mask in named.by_number:
             key = which.barriers.name, number
             program.observers.acquired(key, mask)
-            program.observers.phase_waited(key, mask)
+            program.observers.phase_waited(key, mask, id(e))
         return 0
 
     return run
