@@ -81,19 +81,22 @@ class Placed:
 
 class Roots:
     """Names of the memory that pointers point into, equal for aliases: the pointer's name, numbered where names
-    repeat.
+    repeat, in the order in which `of` is asked.
     """
 
     def __init__(self) -> None:
         self._keys: dict[int, str] = {}
         self._seen: dict[str, int] = {}
+        self._targets: dict[int, Expr] = {}
 
     def alias(self, var: Expr, target: Expr) -> None:
         """`var` points where `target` points."""
-        self._keys[var.uid] = self.of(target)
+        self._targets[var.uid] = target
 
     def of(self, data: Expr) -> str:
         """The root of a pointer variable."""
+        while data.uid in self._targets:
+            data = self._targets[data.uid]
         key = self._keys.get(data.uid)
         if key is None:
             name = str(data.value)
@@ -120,6 +123,7 @@ def walk(function: Function) -> Program:
     for buffer in function.buffers:
         walker.declare(buffer)
     walker.visit(function.body, Scope())
+    walker.name()
     statements, blocks = tuple(walker.statements), tuple(walker.blocks)
     return Program(function, statements, walker.roots, blocks, walker.buffers, tuple(walker.assumptions))
 
@@ -129,12 +133,26 @@ class _Walker:
         self.roots = Roots()
         self.statements: list[Placed] = []
         self.blocks: list[Block] = []
+        self.declared: list[Buffer] = []
+        self.pointers: dict[int, Expr] = {}
         self.buffers: dict[str, Buffer] = {}
         self.assumptions: list[Expr] = []
         self.threads: tuple[Expr, ...] = ()  # of the launch, where only a block inside says it
 
     def declare(self, buffer: Buffer) -> None:
-        self.buffers.setdefault(self.roots.of(buffer.data), buffer)
+        self.declared.append(buffer)
+        self.pointers[buffer.data.uid] = buffer.data
+
+    def name(self) -> None:
+        """Name the memory. Passes keep the order in which statements use it, but not that of its declarations."""
+        names = [str(data.value) for data in self.pointers.values()]
+        if len(names) > len(set(names)):
+            for placed in self.statements:
+                for e in _pointers(placed.stmt):
+                    if e.uid in self.pointers:
+                        self.roots.of(e)
+        for buffer in self.declared:
+            self.buffers.setdefault(self.roots.of(buffer.data), buffer)
 
     def place(self, stmt: Stmt, scope: Scope) -> None:
         self.statements.append(Placed(stmt, scope, len(self.statements)))
@@ -171,6 +189,8 @@ class _Walker:
             value = value.args[0]
         if value.op == "var" and value.dtype == "handle":
             self.roots.alias(stmt.var, value)
+        elif stmt.var.dtype == "handle":
+            self.pointers[stmt.var.uid] = stmt.var
         return replace(scope, bindings=(*scope.bindings, (stmt.var.uid, stmt.value)))
 
     def _thread(self, stmt: Bind) -> Axis | None:
@@ -236,6 +256,18 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     if isinstance(stmt, (If, While, Assert)):
         return (stmt.condition,)
     return ()
+
+
+def _pointers(stmt: Stmt) -> Iterator[Expr]:
+    """The pointers that a placed statement uses, in order: it reads before it writes."""
+    for expr in expressions(stmt):
+        for e in subexpressions(expr):
+            if e.op == "var":
+                yield e
+            elif e.buffer is not None:
+                yield e.buffer.data
+    if isinstance(stmt, Store):
+        yield stmt.buffer.data
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
