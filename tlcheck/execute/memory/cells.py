@@ -14,7 +14,7 @@ import numpy as np
 
 from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, nothing_in, require_sum
+from tlcheck.execute.memory.values import Array, Kind, Value, apart, bits_of, from_bits, nothing_in, require_sum
 from tlcheck.execute.reasons import NotModelled
 
 Position = int | slice | Array
@@ -139,7 +139,7 @@ class Cells:
         if self.tags is not None:
             self.tags[:] = 0
         else:
-            self.data[...] = self._new(reason)
+            self.data[...] = self._fresh(reason)
 
     def _forget_lanes(self, reason: int, mask: Mask) -> None:
         if self.data.shape[2] == 1:
@@ -151,7 +151,7 @@ class Cells:
         if self.tags is not None:
             self.tags.reshape(self.data.shape)[:, mask] = 0
         else:
-            np.copyto(self.data, self._new(reason), where=mask)
+            np.copyto(self.data, self._fresh(reason), where=mask)
 
     def lose(self, where: Array) -> None:
         """Make the cells at indices into `flat` poison."""
@@ -165,6 +165,13 @@ class Cells:
         """Return what memory of one type holds that nothing has written."""
         found = nothing_in(self.kinds[0], self.seeds, reason)
         return np.zeros_like(found) if self._cleared else found
+
+    def _fresh(self, reason: int) -> Array:
+        """As `_new`, with integers that differ from cell to cell where they do (`apart`): none cancels another."""
+        found, kind = self._new(reason), self.kinds[0]
+        if self._cleared or kind.family not in ("int", "uint") or kind.bits < 8 or min(self.seeds) >= 0:
+            return found
+        return np.asarray(found + np.stack([apart(kind, seed, len(self.data)) for seed in self.seeds], -1)[..., None])
 
     @property
     def writes(self) -> int:

@@ -307,10 +307,14 @@ def _pattern(kind: Kind, seed: int) -> int:
 
     For odd seeds they are the least and the greatest one: a maximum or a minimum with another number hides the rest.
     """
-    if seed % 2 == (seed >= 0):
+    if _is_extreme(seed):
         return kind.limits[0] if seed >= 0 else kind.limits[1]
     bits = 0x5EED_B0B5_5EED_B0B5 ^ ((seed if seed >= 0 else ~seed) * 0x3C3C_3C3C_3C3C_3C3C)
     return wrapped(bits if seed >= 0 else ~bits, kind)
+
+
+def _is_extreme(seed: int) -> bool:
+    return seed % 2 == (seed >= 0)
 
 
 def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
@@ -324,6 +328,17 @@ def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
     if kind.family == "bool":
         return bool(seed & 1)
     return _pattern(kind, seed)
+
+
+def apart(kind: Kind, seed: int, cells: int) -> Array:
+    """Return what to add to an integer that nobody has written, in each of some cells: not zeros for ~seed alone.
+
+    The greatest number stays within 3 of itself.
+    """
+    if seed >= 0:
+        return np.zeros(cells, kind.array)
+    mixed = np.arange(cells, dtype=np.uint64) * np.uint64(0x9E37_79B1) >> np.uint64(7)
+    return np.asarray(-(mixed & np.uint64(3)).astype(kind.array) if _is_extreme(seed) else mixed.astype(kind.array))
 
 
 @lru_cache(maxsize=256)

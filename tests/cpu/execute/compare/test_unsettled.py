@@ -120,3 +120,16 @@ def test_a_shuffled_value_that_is_undefined_is_told_where_an_output_has_it(
     faults = execute(kernel.snapshot(body, body)).faults
     assert [fault.problem for fault in faults] == (["source-absent-lane"] if told else [])
     assert all("16 of 32 elements of B" in fault.what for fault in faults)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_integers_that_nobody_set_do_not_cancel_each_other(seed: int, dtype: str) -> None:
+    kernel = Kernel(threads=THREADS)
+    b = kernel.tensor("B", dtype, (THREADS,))
+    tile = kernel.tile("s", dtype, (THREADS,), "shared")
+    other = Expr("sub", "int32", (number(THREADS - 1), kernel.tx))
+    store = Store(b, (kernel.tx,), Expr("sub", dtype, (load(tile, kernel.tx), load(tile, other))))
+    ((verdict, reason),) = _outcomes(kernel, store, seeds=(seed,))
+    assert verdict == "undecided"
+    assert reason.endswith("depends on memory that nothing wrote")
