@@ -946,6 +946,88 @@ def stored_then_loaded():
     return main
 
 
+@tilelang.jit
+def masked_tail():
+    """A pipeline loads a tile and sets its last elements to 0: the load comes last."""
+
+    @T.prim_func
+    def main(A: T.Tensor((2, 128), "float32"), B: T.Tensor((2, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(2, num_stages=1):
+                T.copy(A[k, :], s)
+                for i in T.Parallel(128):
+                    if i >= 100:
+                        s[i] = 0
+                T.copy(s, B[k, :])
+
+    return main
+
+
+@tilelang.jit
+def scaled_rows():
+    """A pipeline loads a factor for each row into registers: those who load it are not those who use it."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 128), "float16"),
+        B: T.Tensor((128, 64), "float16"),
+        S: T.Tensor((4, 128), "float32"),
+        C: T.Tensor((128, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128, 32), "float16")
+            b = T.alloc_shared((32, 64), "float16")
+            f = T.alloc_fragment((128,), "float32")
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.copy(S[k, :], f)
+                T.gemm(a, b, c)
+                for i, j in T.Parallel(128, 64):
+                    c[i, j] = c[i, j] * f[i]
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def added_in_a_pipeline():
+    """A pipeline adds a tile in registers and one in shared memory: the sum is not stored."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32"), C: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((128,), "float32")
+            s = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, :], f)
+                T.copy(B[k, :], s)
+                for i in T.Parallel(128):
+                    C[k, i] = f[i] + s[i]
+
+    return main
+
+
+@tilelang.jit
+def converted_in_a_branch():
+    """Some blocks convert 200 elements: the others store registers that nothing has set."""
+
+    @T.prim_func
+    def main(A: T.Tensor((200,), "float32"), B: T.Tensor((2, 200), "float16")):
+        with T.Kernel(2, threads=128) as bx:
+            s = T.alloc_shared((200,), "float16")
+            T.fill(s, 1)
+            for i in T.Parallel(200):
+                if bx < 1:
+                    s[i] = T.cast(A[i], "float16")
+            T.copy(s, B[bx, :])
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -1001,3 +1083,7 @@ unlanded = Case(read_again, {}, ("sm_90",))
 partial = Case(reversed_and_repeated, {}, ("sm_90",))
 hoisted = Case(reversed_in_a_warp, {}, ("sm_90",))
 elected = Case(stored_then_loaded, {}, ("sm_90",))
+masked = Case(masked_tail, {}, ("sm_90",))
+withheld = Case(scaled_rows, {}, ("sm_90",))
+dropped = Case(added_in_a_pipeline, {}, ("sm_90",))
+clobbered = Case(converted_in_a_branch)

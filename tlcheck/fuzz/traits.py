@@ -176,6 +176,38 @@ def _used_then_loaded(t: KernelTraits) -> bool:
     return False
 
 
+def _loaded_then_set(t: KernelTraits) -> bool:
+    """Whether a step of a pipeline loads a tile, then stores elements that do not depend on it."""
+    for place in t.pipelines:
+        body = t.inside(place)
+        for n, p in enumerate(body):
+            later = [q for q in body[n + 1 :] if isinstance(q.stmt, ast.Assign) and q.written == p.written]
+            if p.is_load and t.scopes.get(p.written) == "shared" and any(not q.reads(p.written) for q in later):
+                return True
+    return False
+
+
+def _loaded_registers(t: KernelTraits) -> bool:
+    loads = [p for place in t.pipelines for p in t.inside(place) if p.is_load and p.call is not None]
+    scopes = [(t.scopes.get(_base(p.call.args[0])), t.scopes.get(p.written)) for p in loads if p.call is not None]
+    return ("global", "fragment") in scopes
+
+
+def _guarded_conversion(t: KernelTraits) -> bool:
+    """Whether elements are converted in a branch within a loop over elements."""
+    for p in t.all:
+        names = [_loop_name(s) for s in p.around]
+        guarded = "Parallel" in names and "if" in names[names.index("Parallel") :]
+        if guarded and isinstance(p.stmt, ast.Assign) and "T.cast(" in ast.unparse(p.stmt.value):
+            return True
+    return False
+
+
+def _loop_name(stmt: ast.stmt) -> str:
+    """The function that a loop runs over; `if` for a branch."""
+    return "if" if isinstance(stmt, ast.If) else PlacedStatement(stmt, ()).name
+
+
 def _guarded_load(t: KernelTraits) -> bool:
     bodies = (t.inside(place) for place in t.pipelines)
     return any(p.is_load and isinstance(p.around[-1], ast.If) for body in bodies for p in body)
@@ -306,6 +338,9 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "operand loaded twice": _operand(2, lambda t, place, name, load: True),
     "used, then loaded": _used_then_loaded,
     "guarded load": _guarded_load,
+    "loaded, then set": _loaded_then_set,
+    "registers loaded in a pipeline": _loaded_registers,
+    "guarded conversion": _guarded_conversion,
     "row variable": _row_variable,
     "registers over a pipeline": _kept_registers,
     "store by thread before a pipeline": _by_thread,

@@ -91,6 +91,21 @@ def test_traits_are_about_order_and_nesting() -> None:
     assert "guarded load" in traits(found["reloaded"][1])
 
 
+def test_a_store_after_a_load_of_the_same_step_may_be_masked() -> None:
+    text = kernels()["masked"][1]
+    assert "loaded, then set" in traits(text)
+    assert "loaded, then set" not in traits(text.replace("s[i] = 0", "s[i] = s[i] + 1"))
+    assert "loaded, then set" not in traits(text.replace("Pipelined(2, num_stages=1)", "serial(2)"))
+
+
+def test_registers_and_conversions_are_told_apart() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    assert "registers loaded in a pipeline" in traits(found["withheld"]) & traits(found["dropped"])
+    assert "registers loaded in a pipeline" not in traits(found["masked"])
+    assert "guarded conversion" in traits(found["clobbered"])
+    assert "guarded conversion" not in traits(found["clobbered"].replace("if bx < 1", "for _ in range(1)"))
+
+
 def test_relations_are_of_two_lines() -> None:
     text = kernels()["turns"][1]
     lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
