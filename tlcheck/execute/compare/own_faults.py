@@ -52,7 +52,7 @@ class OwnFaults:
 
     def of_run(self, outputs: Sequence[OutputOutcome], whose: Attributed, order: OwnOrder) -> tuple[Fault, ...]:
         """The faults that a run to the end shows. whose: whose the races are that were seen as lowered."""
-        races = [(race.name, contest) for race, contest in whose.contested]
+        races = [*((race.name, contest) for race, contest in whose.contested), *order.mixed]
         open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
         untold = open_ - {contest.words(name) for name, contest in races}
         if untold:

@@ -11,10 +11,11 @@ from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.observe.attribution import Attributed, open_to_order
 from tlcheck.execute.observe.authors import EARLY, Author
-from tlcheck.execute.observe.races import Contest
+from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, pointers
+from tlcheck.program.mixing import mixed
 from tlcheck.program.roles import independent
 from tlcheck.snapshot.ir import Alloc
 from tlcheck.snapshot.walk import statements
@@ -56,6 +57,18 @@ class OwnOrder:
         found = [(name, clash) for author in self.authors for name, clash in author.early.items()]
         return (found[0][0], Contest(EARLY, found[0][1].line, clash=found[0][1])) if found else None
 
+    @cached_property
+    def mixed(self) -> tuple[tuple[str, Contest], ...]:
+        """Atomics of several operations on one element that the source does not order, with their buffers."""
+        if not mixed(self.levels.source):
+            return ()
+        clashes = ((name, contest, contest.clash) for name, contest in self.contests)
+        return tuple(
+            (name, contest)
+            for name, contest, clash in clashes
+            if clash is not None and clash.first is not None and _is_atomic(clash.first) and _is_atomic(clash.second)
+        )
+
     def of_refuted(self, outcome: OutputOutcome) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
         if outcome.verdict != "refuted" or not self.levels.plain or not self.levels.request.contested:
@@ -67,7 +80,8 @@ class OwnOrder:
         does not agree."""
         if outcome.verdict != "agreed":
             return outcome
-        return self._open_to(((race.name, contest) for race, contest in whose.contested), outcome)
+        contested = [(race.name, contest) for race, contest in whose.contested]
+        return self._open_to([*contested, *self.mixed], outcome)
 
     def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
         """The outcome, undecided where the output's value hangs on what races in the source."""
@@ -75,3 +89,7 @@ class OwnOrder:
         last = frozenset(str(b.data.value) for b in self.levels.roles.outputs if b.data.uid in alone)
         reason = open_to_order(contests, outcome.name, last)
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+
+
+def _is_atomic(access: Access) -> bool:
+    return access.kind.startswith("atomic")

@@ -39,6 +39,7 @@ from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels, pointers
 from tlcheck.execute.worlds.traits import has_copies
+from tlcheck.program.mixing import mixed
 from tlcheck.program.roles import roles
 from tlcheck.reasons import Reason
 from tlcheck.snapshot.ir import Snapshot
@@ -204,7 +205,7 @@ class _Judge:
             return
         self._suspects = watching.suspects
         self._are_ordered = not self._suspects.tensors
-        if self._suspects:
+        if self._suspects or mixed(self._levels.source):
             raise Suspected
 
     def _hang(self, watching: Watching, draw: inputs.Draw) -> Deadlock | None:
@@ -263,7 +264,7 @@ class _Judge:
         if any(outcome.verdict == "refuted" for outcome in outputs):
             return None
         races = [race for watch in watching.watches for race in watch.races.values()]
-        return frozenset(race.name for race in races)
+        return frozenset(race.name for race in races) | mixed(self._levels.source)
 
     def _left_by(self, source: Invocation) -> dict[str, Stored]:
         seed = self._levels.worlds[0].seed

@@ -9,6 +9,8 @@ the author waits for himself (`unwaited`). In global memory code for threads, or
 operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory, and a T.tma_copy
 is "with user-managed synchronization" (TileLang, language/copy_op.py).
 
+Atomics of one operation have any order; of several, such as a sum and a minimum, they race as writes do.
+
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
 None fits between the two arms of a branch that warps take at once.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
@@ -38,6 +40,7 @@ from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
+from tlcheck.program.mixing import mixed, operation_of
 from tlcheck.program.observed import may_order
 from tlcheck.snapshot.ir import Stmt
 
@@ -84,6 +87,7 @@ class Author(HappensBefore):
             ("write", NOWHERE, False, 0)
         ]  # as `_access_number` makes them
         self._origin = NOWHERE  # of the statement that runs
+        self._mixed = bool(mixed(machine.function))
         self._joint: dict[int, Array] = {}  # of statements in which several lanes wrote one cell: who wrote which
 
     @property
@@ -290,8 +294,8 @@ class Author(HappensBefore):
     def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
         self._landing.pop(root, None)
-        for kind in ("read", "write", "atomic"):
-            self._last.pop((root, kind), None)
+        for key in [key for key in self._last if key[0] == root]:
+            del self._last[key]
 
     def _name(self, place: Place) -> str:
         return self.tensors.get(place.root, "") or self._called(place.name)
@@ -331,7 +335,8 @@ class Author(HappensBefore):
         memory, side = place.memory, agents_of(self.machine.state).side
         threads = by_lanes and not self._iterating
         event = self._access_number(kind)
-        for other in CONFLICTS[kind]:
+        own_kind = f"{kind} {operation_of(self._origin.stmt)}" if kind == "atomic" and self._mixed else ""
+        for other in (*CONFLICTS[kind], *self._atomics_but(own_kind)):
             last = self._last.get((place.root, other))
             if last is not None:
                 last.reach(memory.flat.size)
@@ -349,14 +354,21 @@ class Author(HappensBefore):
                         clash = self._clash(place, cell, first, second)
                         surely = lines is self.blocks and self._is_surely_unordered(last, cell, int(touched.world[at]))
                         lines[self._name(place)] = replace(clash, own=not sure.any(), sure=surely)
-        mine = self._last.setdefault((place.root, kind), EpochAccesses())
-        mine.reach(memory.flat.size)
-        mine.set(touched, self._epoch, self._parts(touched, threads))
-        mine.event[touched.cell] = event
-        if kind == "write" and (mine.lane[touched.cell] != touched.thread).any():
-            self._joint[event] = np.unique(touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread)
-        mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
-        mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
+        for name in filter(None, (kind, own_kind)):
+            mine = self._last.setdefault((place.root, name), EpochAccesses())
+            mine.reach(memory.flat.size)
+            mine.set(touched, self._epoch, self._parts(touched, threads))
+            mine.event[touched.cell] = event
+            if kind == "write" and (mine.lane[touched.cell] != touched.thread).any():
+                codes = touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread
+                self._joint[event] = np.unique(codes)
+            mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
+            mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
+
+    def _atomics_but(self, own: str) -> list[str]:
+        """The kinds of atomics whose order with those of a kind decides the value; none for one without operation."""
+        known = {kind for _, kind in self._last if kind.startswith("atomic ")} if own and own != "atomic " else ()
+        return sorted(kind for kind in known if kind not in (own, "atomic "))
 
     def _over(
         self, releases: Releases, last: EpochAccesses, touched: AccessedCells, threads: bool, wrong: Mask
