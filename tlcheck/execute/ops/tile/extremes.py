@@ -34,6 +34,14 @@ def accumulated(combine: np.ufunc, terms: Array, axis: int) -> Array:
     return np.where(np.logical_or.accumulate(poisoned, axis=axis), first, numbers)
 
 
+def without_nan(combine: np.ufunc, terms: Array) -> Array:
+    """The terms of a maximum or minimum that already has a value: a NaN leaves that as it is."""
+    if not _unordered(combine, terms):
+        return terms
+    least = -np.inf if combine is np.maximum else np.inf
+    return np.where(np.isnan(terms) & ~is_poison(terms), terms.dtype.type(least), terms)
+
+
 def _unordered(combine: np.ufunc, found: Array) -> bool:
     return combine in _IGNORING and found.dtype.kind == "f" and bool(np.isnan(found).any())
 

@@ -21,6 +21,7 @@ from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Kind, Value, converted
 from tlcheck.execute.ops.tile.annotations import entries
+from tlcheck.execute.ops.tile.extremes import without_nan
 from tlcheck.execute.ops.tile.reduce import KINDS
 from tlcheck.execute.ops.tile.regions import Tile, block_frame, combine_into, region_of, whole
 from tlcheck.execute.reasons import NotModelled
@@ -150,7 +151,7 @@ def _update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc)
     shape = np.broadcast_shapes(position.shape, np.shape(value), (frame.worlds, frame.lanes))
     chosen = np.broadcast_to(frame.mask(), shape)
     where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(value, shape)[chosen]
-    combine_into(place, where, terms, combine)
+    combine_into(place, where, without_nan(combine, terms), combine)
 
 
 def _copied(source: Tile, target: Tile, frame: Frame, exact: bool | Field) -> int:

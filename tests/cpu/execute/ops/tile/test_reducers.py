@@ -37,11 +37,9 @@ def update(target: Expr, value: Expr) -> Evaluate:
     return Evaluate(Expr("call", "handle", (target, value), "reducer_update"))
 
 
-@pytest.mark.parametrize("first", [None, 3])
-@pytest.mark.parametrize(("op", "dtype"), CASES)
-def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
+def epoch(op: str, a: Array, first: int | None = None) -> Array:
     """Over all rows and columns, the reducer one element for each row."""
-    kernel, a = Kernel(), random(dtype, ROWS, COLUMNS)
+    kernel, dtype = Kernel(), str(a.dtype)
     source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, [ROWS])
     total, result = (
         kernel.tile("total", dtype, (ROWS,), "local.reducer"),
@@ -50,16 +48,30 @@ def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
     kernel.annotations["reducer_info_v2"] = f"{{other: {{op: max}}, total: {{op: {op}}}}}"
     i, j = variable("i"), variable("j")
     begin = [] if first is None else [Expr("int" if dtype != "float32" else "float", dtype, (), first)]
-    found = kernel.run(
+    return kernel.run(
         call("reducer_init", region(total), *begin),
         parallel([ROWS, COLUMNS], [i, j], update(load(total, i), load(source, i, j))),
         call("finalize_reducer_v2", region(total), region(result)),
         call("copy", region(result), region(target)),
     )["B"]
+
+
+@pytest.mark.parametrize("first", [None, 3])
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
+    a = random(dtype, ROWS, COLUMNS)
+    found = epoch(op, a, first)
     with np.errstate(over="ignore"):
         expected = OF[op].reduce(a, axis=1, dtype=a.dtype)
         expected = expected if first is None else OF[op](expected, a.dtype.type(first))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("op", "ignoring", "begin"), [("max", np.fmax, -np.inf), ("min", np.fmin, np.inf)])
+def test_nan_leaves_a_maximum_as_it_is(op: str, ignoring: np.ufunc, begin: float) -> None:
+    a = random("float32", ROWS, COLUMNS)
+    a[0, 2], a[1] = np.nan, np.nan
+    assert np.array_equal(epoch(op, a), ignoring.reduce(a, axis=1, initial=begin))
 
 
 def older(op: str, a: Array, value: Expr, begin: float, info: str | None = None, of: str = "local.fragment") -> Array:
