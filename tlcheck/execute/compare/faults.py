@@ -148,6 +148,13 @@ class Faults:
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
 
+    def of_atomic(self, left: TensorExit, reason: str) -> Fault:
+        """An atomic whose operand leaves a tensor. reason: of outputs that depend on it."""
+        element, what = _out_of_bounds(left)
+        act = self._made(f"read of {element} by an atomic", left.block, left.lane, left.stmt)
+        open_ = "" if self._given or self._steering.is_fixed(left.stmt) else _ON_DRAWN
+        return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_, frozenset((reason,)))
+
     def of_absent(self, illegal: Illegal) -> Fault | None:
         """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""
         found = next(divergent_calls(self._function, _REDUCTIONS), None) if isinstance(illegal, AbsentLanes) else None

@@ -10,6 +10,7 @@ from math import prod
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import said_of
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
@@ -50,7 +51,9 @@ class OwnFaults:
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
         return own, replace(stray, reasons=frozenset((own,)))
 
-    def of_run(self, outputs: Sequence[OutputOutcome], whose: Attributed, order: OwnOrder) -> tuple[Fault, ...]:
+    def of_run(
+        self, outputs: Sequence[OutputOutcome], whose: Attributed, order: OwnOrder, leaving: LeavingAtomics
+    ) -> tuple[Fault, ...]:
         """The faults that a run to the end shows. whose: whose the races are that were seen as lowered."""
         races = [*((race.name, contest) for race, contest in whose.contested), *order.mixed]
         open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
@@ -60,7 +63,12 @@ class OwnFaults:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
-        found = [*early, *self._unset(outputs), *self._warnings(whose.ordered.values())]
+        found = [
+            *early,
+            *leaving.faults(self._source, outputs),
+            *self._unset(outputs),
+            *self._warnings(whose.ordered.values()),
+        ]
         return merged([fault for fault in found if fault is not None])
 
     def _stray(self, illegal: Illegal) -> Fault | None:

@@ -19,6 +19,7 @@ from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
+from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import where_endless, without_own
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
@@ -175,7 +176,8 @@ class _Judge:
         if stop is None and few and not levels.request.is_own and are_asked_for(levels):
             outputs = verdicts.with_special_numbers(outputs)
         order = OwnOrder(levels, draw, self._contestable(watching, outputs))
-        outputs = [order.of_refuted(outcome) for outcome in outputs]
+        leaving = LeavingAtomics(levels, draw)
+        outputs = [leaving.of_refuted(order.of_refuted(outcome)) for outcome in outputs]
         whose = without_own(attributed(watching.watches, lambda: order.authors), levels.lowered, levels.diverged)
         outputs = [order.of_agreed(outcome, whose) for outcome in outputs]
         spent = lowered.spent + (0 if early is None else early.invocation.spent)
@@ -188,7 +190,7 @@ class _Judge:
             races=tuple([replace(race, index=self._index_of(race)) for race in whose.races]),
             contested=tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested]),
             same_elements=all(self._writes_the_same(name, source, lowered) for name in levels.outputs),
-            faults=OwnFaults(levels, draw).of_run(outputs, whose, order),
+            faults=OwnFaults(levels, draw).of_run(outputs, whose, order, leaving),
         )
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:

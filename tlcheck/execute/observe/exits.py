@@ -6,7 +6,7 @@ out of bounds, or drops what it has read in bounds; and where its index alone sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +29,8 @@ class TensorExit:
     """An access of a statement that leaves a tensor in some lanes.
 
     buffer: its name. index, extent: of an element out of bounds, and of the tensor. stores: whether it is the store.
-    mixed: whether other accesses of the statement are in bounds in the same lanes, so that a 0 is stored, or a number
-    that was read is dropped. others: the tensors that are read in bounds in the lanes of a store.
+    mixed: whether other accesses of the statement are in bounds in the same lanes, so that a 0 is stored or combined,
+    or a number that was read is dropped. others: the tensors that are read in bounds in the lanes of a store.
     """
 
     stmt: Stmt
@@ -94,6 +94,13 @@ class TensorExits(Observer):
                         TensorExit(left.stmt, left.buffer, left.index, left.extent, left.block, left.lane, False, True)
                     )
         self._stmt = None
+
+    def combined(self, frame: Frame, position: Position, mask: Mask | None) -> None:
+        """Lanes take part in an atomic: it has operands that were not in bounds."""
+        if self._machine.state.at is self._stmt:
+            for left, lanes in self._left:
+                if _meet(frame.mask() if mask is None else mask, lanes):
+                    self._note(replace(left, mixed=True))
 
     def _begin(self, stmt: Stmt) -> None:
         if stmt is not self._stmt:

@@ -2,11 +2,11 @@
 
 ## What it does
 
-The source reads or writes an element of shared memory, registers or a fragment that its buffer does not have.
+The source accesses an element that its shared memory, registers or fragment lacks. Or an atomic reads outside a tensor.
 
 ## Why is this bad?
 
-TileLang guards only accesses to global tensors. This access touches another buffer, or memory that does not exist.
+TileLang guards plain accesses of tensors, and drops the atomic. This access touches memory that does not exist.
 
 The witness names the element, the shape of the buffer, and the thread or iteration.
 

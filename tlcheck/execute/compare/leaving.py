@@ -1,0 +1,69 @@
+"""Atomics of the source whose operand is out of a tensor's bounds: TileLang leaves the whole atomic out there.
+
+A plain statement reads 0 there. What an atomic comes to nobody says, so that an output that differs is the author's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from tlcheck import reasons
+from tlcheck.execute.compare.faults import Fault, Faults
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.program.mixing import changed_by, is_unharmed, operation_of
+from tlcheck.program.roles import independent
+from tlcheck.reasons import Reason
+from tlcheck.witness import indexed
+
+_OUTSIDE = ", which is out of bounds"
+
+
+@dataclass(frozen=True)
+class LeavingAtomics:
+    """These atomics on one draw, looked for where an output is refuted."""
+
+    levels: BothLevels
+    draw: inputs.Draw
+
+    @cached_property
+    def found(self) -> tuple[TensorExit, ...]:
+        """Return where they leave which tensors, in a run of the source."""
+        strayed = self.levels.source_run[0].strayed
+        if not any(operation_of(stmt) for stmt in strayed):
+            return ()
+        leaving = TensorExitsOfRun()
+        with suppress(Stopped):
+            self.levels.source_invocation(self.draw).run(leaving)
+        atomic = [left for left in leaving.found if operation_of(left.stmt) and not left.stores and left.mixed]
+        return tuple(left for left in atomic if not is_unharmed(left.stmt))
+
+    def of_refuted(self, outcome: OutputOutcome) -> OutputOutcome:
+        """An output that may depend on such an atomic is not refuted for it."""
+        if outcome.verdict != "refuted" or not self.levels.plain:
+            return outcome
+        alone = independent(self.levels.source)
+        last = {str(b.data.value) for b in self.levels.roles.outputs if b.data.uid in alone}
+        for left in self.found:
+            changed = changed_by(left.stmt)
+            if outcome.name in changed or not changed <= last:
+                return OutputOutcome(outcome.name, "undecided", _reason(left))
+        return outcome
+
+    def faults(self, of: Faults, outputs: Sequence[OutputOutcome]) -> Iterator[Fault]:
+        """The faults that outputs are undecided for."""
+        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(_OUTSIDE)}
+        for left in self.found if open_ else ():
+            if _reason(left) in open_:
+                yield of.of_atomic(left, _reason(left))
+
+
+def _reason(left: TensorExit) -> Reason:
+    element = indexed(left.buffer, left.index)
+    return Reason(reasons.UNSET, f"as written, an atomic reads {element}{_OUTSIDE}")
