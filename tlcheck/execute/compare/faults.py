@@ -113,10 +113,9 @@ class Faults:
             missed = self._divergent(stmt)
             if missed is None:
                 return None
-            what = "T.sync_threads stands in a branch that some threads of the block do not take"
-            fixed = self._given or all(self._steering.is_fixed(b) for b in barriers_of(self._function))
+            fixed = all(self._steering.is_fixed(b) for b in barriers_of(self._function))
             act = self._made(str(illegal), block, illegal.lane, stmt)
-            return Fault(BARRIER, "", missed.line, what, (), act, None, "" if fixed else _ON_DRAWN, reasons)
+            return self._missed("T.sync_threads", missed.line, act, fixed, reasons)
         if "out of bounds" not in illegal.what and "beyond the end" not in illegal.what:
             return None
         buffer = self._buffers.get(illegal.buffer)
@@ -160,10 +159,8 @@ class Faults:
         found = next(divergent_calls(self._function, _REDUCTIONS), None) if isinstance(illegal, AbsentLanes) else None
         if found is None:
             return None
-        what = "a reduction stands in a branch that some threads of the block may not take"
         act = self._made(str(illegal), (0, 0, 0), illegal.lane, found)
-        fixed = self._given or self._steering.runs_always(found)
-        return Fault(BARRIER, "", found.line, what, (), act, None, "" if fixed else _ON_DRAWN)
+        return self._missed("a reduction", found.line, act, self._steering.runs_always(found))
 
     def of_unaligned(self, illegal: Illegal) -> Fault | None:
         """The T.tma_copy of the source that is not aligned as lowered, if drawn inputs say where it begins; else None.
@@ -207,11 +204,16 @@ class Faults:
 
     def _of_lanes(self, illegal: AbsentLanes, block: tuple[int, int, int], reason: str) -> Fault:
         """An exchange within a warp, whose other lanes wait at a barrier meanwhile."""
-        what = "threads wait here for the rest of their warp, which waits at a barrier instead"
         act = self._made(str(illegal), block, illegal.lane, illegal.exchange)
         always = all(self._steering.runs_always(s) for s in (illegal.exchange, *barriers_of(self._function)))
-        why = "" if self._given or always else _ON_DRAWN
-        return Fault(BARRIER, "", illegal.line, what, (), act, None, why, frozenset((reason,)))
+        return self._missed("an exchange within a warp", illegal.line, act, always, frozenset((reason,)))
+
+    def _missed(
+        self, waits: str, line: int, act: Access, certain: bool, reasons: frozenset[str] = frozenset()
+    ) -> Fault:
+        """A statement that waits for threads that do not come to it. certain: on all inputs."""
+        what = f"{waits} stands in a branch that some threads of the block do not take"
+        return Fault(BARRIER, "", line, what, (), act, None, "" if self._given or certain else _ON_DRAWN, reasons)
 
     def _of_wait(self, deadlock: Deadlock, block: tuple[int, int, int], reason: str) -> Fault:
         """A wait for a phase of an mbarrier that nobody completes."""

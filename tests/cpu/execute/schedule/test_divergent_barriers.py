@@ -17,6 +17,7 @@ THREADS = 64
 BARRIER = call("tvm_storage_sync", text("shared"))
 LEAVE = call("thread_return")
 HALF = Expr("float", "float32", value=0.5)
+EXCHANGES = "shfl_xor_sync", "any_sync", "match_any_sync", "match_all_sync"
 WORKSPACE = buffer("w", "int32", (2 * THREADS,), "shared")
 
 
@@ -183,21 +184,20 @@ def test_a_shuffle_ends_where_all_of_its_warp_come_or_have_ended(taking_part: in
 
 
 def _exchanged(
-    condition: Callable[[Kernel, Buffer], Expr], *, mask: int = 0xFFFFFFFF, vote: bool = False, arch: str = "sm_90"
+    condition: Callable[[Kernel, Buffer], Expr], name: str, *, mask: int = 0xFFFFFFFF, arch: str = "sm_90"
 ) -> Execution:
     """Threads of a branch exchange values as the author wrote it, and all meet at a barrier behind it."""
     kernel = Kernel(threads=THREADS)
     out, given = kernel.tensor("B", "int32", (THREADS,)), kernel.tensor("A", "float32", (THREADS,))
     own, lanes = kernel.tile("own", "int32", (1,), "local"), Expr("int", "uint32", value=mask)
-    shuffled = replace(call("shfl_xor_sync", lanes, load(own, 0), number(1)).value, dtype="int32")
-    asked = replace(call("any_sync", lanes, load(own, 0)).value, dtype="int32")
-    exchange = Store(own, (number(0),), asked if vote else shuffled)
+    distance = [number(1)] if name == "shfl_xor_sync" else []
+    exchange = Store(own, (number(0),), replace(call(name, lanes, load(own, 0), *distance).value, dtype="int32"))
     stored = Store(out, (kernel.tx,), load(own, 0))
     body = [Store(own, (number(0),), kernel.tx), If(condition(kernel, given), exchange), BARRIER, stored]
     return execute(replace(kernel.snapshot(body, body), target=arch))
 
 
-@pytest.mark.parametrize("vote", [False, True])
+@pytest.mark.parametrize("name", EXCHANGES)
 @pytest.mark.parametrize(
     ("condition", "is_open"),
     [
@@ -206,10 +206,11 @@ def _exchanged(
     ],
 )
 def test_a_shuffle_of_the_authors_that_part_of_a_warp_executes_is_the_authors(
-    condition: Callable[[Kernel, Buffer], Expr], is_open: bool, vote: bool
+    condition: Callable[[Kernel, Buffer], Expr], is_open: bool, name: str
 ) -> None:
-    found = _exchanged(condition, vote=vote)
+    found = _exchanged(condition, name)
     assert [(f.problem, bool(f.open)) for f in found.faults] == [("source-barrier", is_open)]
+    assert found.faults[0].what.endswith("stands in a branch that some threads of the block do not take")
     assert [o.verdict for o in found.outputs] == ["undecided"]
 
 
@@ -221,11 +222,11 @@ def test_a_shuffle_of_the_authors_that_part_of_a_warp_executes_is_the_authors(
         pytest.param(lambda k, a: less(k.tx, 48), 0xFFFFFFFF, "gfx942", id="waves do not wait"),
     ],
 )
-@pytest.mark.parametrize("vote", [False, True])
+@pytest.mark.parametrize("name", EXCHANGES)
 def test_a_shuffle_of_the_lanes_that_it_names_ends(
-    condition: Callable[[Kernel, Buffer], Expr], mask: int, arch: str, vote: bool
+    condition: Callable[[Kernel, Buffer], Expr], mask: int, arch: str, name: str
 ) -> None:
-    found = _exchanged(condition, mask=mask, arch=arch, vote=vote)
+    found = _exchanged(condition, name, mask=mask, arch=arch)
     assert found.faults == ()
     assert [o.verdict for o in found.outputs] == ["agreed"]
 

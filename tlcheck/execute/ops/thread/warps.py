@@ -178,9 +178,12 @@ for _name, (_combine, _others, _externs) in _VOTES.items():
 def match_any(e: Expr, program: KernelProgram) -> Run:
     """(mask, value): the active lanes of the warp that have the same value, as bits."""
     value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
+    whole = names_all_lanes(e.args[0])
     _whole_warps(program)
 
     def run(frame: Frame) -> Value:
+        if whole:
+            await_warps(program, frame)
         active = of_warp(1, frame, warp)
         values = np.broadcast_to(value.run(frame), (frame.worlds, frame.lanes)).reshape(active.shape)
         same = (values[..., :, None] == values[..., None, :]) & active[..., None, :]
@@ -193,9 +196,12 @@ def match_any(e: Expr, program: KernelProgram) -> Run:
 def match_all(e: Expr, program: KernelProgram) -> Run:
     """(mask, value): all active lanes if they have the same value, no lane otherwise, as bits."""
     value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
+    whole = names_all_lanes(e.args[0])
     _whole_warps(program)
 
     def run(frame: Frame) -> Value:
+        if whole:
+            await_warps(program, frame)
         active = of_warp(1, frame, warp)
         values = np.broadcast_to(value.run(frame), (frame.worlds, frame.lanes)).reshape(active.shape)
         same = (values[..., :, None] == values[..., None, :]) | ~active[..., None, :]
