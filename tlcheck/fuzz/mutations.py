@@ -288,7 +288,9 @@ def _sizes(text: str) -> list[int]:
 
 def sibling(tree: ast.Module, chance: Chance) -> str | None:
     """Another operator of the same kind."""
-    found = [(c, names) for c in _calls(tree) for names in _SIBLINGS if _name(c) in names]
+    by_thread = bool(_calls(tree, "get_thread_binding"))  # no thread has all of a fragment
+    kept = [names for names in _SIBLINGS if not by_thread or "alloc_fragment" not in names]
+    found = [(c, names) for c in _calls(tree) for names in kept if _name(c) in names]
     if not found:
         return None
     call, names = chance.among(found)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.constructs import statement_at
-from tlcheck.fuzz.traits import relations
+from tlcheck.fuzz.traits import relations, remarks
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 
@@ -109,13 +109,16 @@ def symptom(claim: Claim, text: str) -> Symptom:
 
 
 def sentences(claim: Claim, text: str) -> str:
-    """Return what a refuted claim says, and how the statements of its two accesses stand to each other."""
+    """Return what a refuted claim says, what its statement is about, and how the statements of its two accesses stand
+    to each other.
+    """
     finding = claim.finding
     assert finding is not None
     origin = finding.origin
     words = [claim.words, finding.words, *([origin.words, origin.missing] if origin is not None else [])]
     lines = (origin.line, origin.other_line) if origin is not None else (0, 0)
-    return "; ".join([*filter(None, words), *(relations(text, *lines) if all(lines) else ())])
+    told = remarks(text, lines[0] or claim.source.line)
+    return "; ".join([*filter(None, words), *told, *(relations(text, *lines) if all(lines) else ())])
 
 
 def plain(message: str) -> str:

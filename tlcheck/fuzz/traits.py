@@ -346,7 +346,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "store by thread before a pipeline": _by_thread,
     "atomic of a choice": _atomic_of_a_choice,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
-    "scan after a pipeline": lambda t: bool(t.with_product()) and _calls(t, True, "cumsum", "cummax"),
+    "scan after a pipeline": lambda t: _calls(t, True, "cumsum", "cummax"),
     "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),
     "scan after a product": lambda t: any(
         p.name == "gemm" and any(q.name in ("cumsum", "cummax") for q in t.all[n:]) for n, p in enumerate(t.all)
@@ -389,6 +389,20 @@ def relations(text: str, line: int, other: int) -> tuple[str, ...]:
     return tuple(name for name, holds in _RELATIONS.items() if holds(kernel, one, second))
 
 
+def remarks(text: str, line: int) -> tuple[str, ...]:
+    """Return what is to be known of the statement on a line."""
+    kernel = KernelTraits(text, line)
+    found = kernel.at(line)
+    return tuple(name for name, holds in _REMARKS.items() if found is not None and holds(kernel, found))
+
+
+def _has_partly_loaded(t: KernelTraits, p: PlacedStatement) -> bool:
+    """Whether a statement of a pipeline has a tile that only some of its steps load."""
+    bodies = [t.inside(place) for place in t.pipelines if t.all[place].stmt in p.around]
+    loads = [q for body in bodies for q in body if q.is_load and isinstance(q.around[-1], ast.If)]
+    return any(q.written in p.names and t.scopes.get(q.written) == "shared" for q in loads)
+
+
 def _common(one: PlacedStatement, other: PlacedStatement, *kinds: type[ast.stmt]) -> bool:
     return any(isinstance(s, kinds) for s in one.around if s in other.around)
 
@@ -419,6 +433,9 @@ def _side(p: PlacedStatement, branch: ast.If) -> int:
     return 1 if inner[inner.index(branch) + 1] in branch.body else 2
 
 
+_REMARKS: Mapping[str, Callable[[KernelTraits, PlacedStatement], bool]] = {
+    "of a tile that some steps load": _has_partly_loaded,
+}
 _RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatement], bool]] = {
     "in a later step": lambda t, one, other: other.stmt.lineno > one.stmt.lineno,
     "both in a while loop": lambda t, one, other: _common(one, other, ast.While),

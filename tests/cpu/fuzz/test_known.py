@@ -14,7 +14,7 @@ from tlcheck.fuzz.campaign import REQUEST
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.outcome import Symptom, outcome
 from tlcheck.fuzz.seeds import arguments
-from tlcheck.fuzz.traits import TRAITS, relations, traits
+from tlcheck.fuzz.traits import TRAITS, relations, remarks, traits
 from tlcheck.remedy.reduction import bound
 from tlcheck.toolchain.resolve import resolve
 
@@ -27,7 +27,7 @@ SENTENCES = (
     "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
     "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
     "both before a pipeline", "between the write of s at line 1 (thread 27) and the read of s at line 2 (thread 0)",
-    "what the copy writes", "deadlock: waits at barrier 0 ",
+    "what the copy writes", "deadlock: waits at barrier 0 ", "of a tile that some steps load",
 )  # fmt: skip
 
 
@@ -96,6 +96,18 @@ def test_a_store_after_a_load_of_the_same_step_may_be_masked() -> None:
     assert "loaded, then set" in traits(text)
     assert "loaded, then set" not in traits(text.replace("s[i] = 0", "s[i] = s[i] + 1"))
     assert "loaded, then set" not in traits(text.replace("Pipelined(2, num_stages=1)", "serial(2)"))
+
+
+def test_a_statement_reads_a_tile_that_some_steps_load() -> None:
+    text = kernels()["reloaded"][1]
+    lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
+    load = next(number for line, number in lines.items() if line.startswith("T.copy(A[") and ", a)" in line)
+    other = next(number for line, number in lines.items() if line.startswith("T.copy(B["))
+    assert remarks(text, load) == ("of a tile that some steps load",)
+    assert remarks(text, other) == remarks(text, 1) == ()
+    unguarded = text.splitlines()
+    unguarded[load - 2] = unguarded[load - 2][: -len(unguarded[load - 2].lstrip())] + "for _ in T.serial(1):"
+    assert remarks("\n".join(unguarded), load) == ()
 
 
 def test_registers_and_conversions_are_told_apart() -> None:
