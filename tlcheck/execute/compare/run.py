@@ -207,7 +207,10 @@ class _Judge:
             return
         self._suspects = watching.suspects
         self._are_ordered = not self._suspects.tensors
-        if self._suspects or mixed(self._levels.source):
+        if any(map(mixed, (self._levels.source, self._levels.lowered))):
+            self._suspects = None  # a glance does not look at the operations of atomics
+            raise Suspected
+        if self._suspects:
             raise Suspected
 
     def _hang(self, watching: Watching, draw: inputs.Draw) -> Deadlock | None:

@@ -189,21 +189,31 @@ class Shadow:
         event: int = 0,
         shuffles: frozenset[Expr] = frozenset(),
     ) -> None:
-        """Remember reads or atomics. shuffles: see `LastAccesses`."""
+        """Remember reads or atomics. kind: of an atomic also with its operation. shuffles: see `LastAccesses`."""
         last = self.others.get((kind, shuffles))
         if last is None:
             last = self.others[kind, shuffles] = LastAccesses(self._warps, self.size, *self._keeps, shuffles)
         last.record(cells, time, event)
 
     def last(self, kind: str) -> list[LastAccesses]:
-        """The last accesses of a kind."""
-        return [self.writes] if kind == "write" else [last for (of, _), last in self.others.items() if of == kind]
+        """The last accesses of a kind; of atomics, those of all operations."""
+        if kind == "write":
+            return [self.writes]
+        return [last for (of, _), last in self.others.items() if of.partition(" ")[0] == kind]
+
+    def _conflicting(self, kind: str) -> Iterator[LastAccesses]:
+        """The last accesses that one of a kind must not race with; of `atomic min`, also atomics but minima."""
+        plain, _, operation = kind.partition(" ")
+        for other in CONFLICTS[plain]:
+            yield from self.last(other)
+        if operation:
+            yield from (last for (of, _), last in self.others.items() if of.startswith(f"{plain} ") and of != kind)
 
     def unordered(
         self, kind: str, cells: AccessedCells, now: Array, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """The last accesses that an access of a kind races with, and where: (1 or warps, cells)."""
-        for last in (last for other in CONFLICTS[kind] for last in self.last(other)):
+        for last in self._conflicting(kind):
             wrong = last.unordered(cells, now, clock)
             if wrong is not None:
                 yield last, wrong
@@ -212,7 +222,7 @@ class Shadow:
         self, kind: str, cells: AccessedCells, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """Return the last accesses to tensor memory that lack only fences before one of a kind: (1 or warps, cells)."""
-        for last in (last for other in CONFLICTS[kind] for last in self.last(other)):
+        for last in self._conflicting(kind):
             wrong = last.unfenced_in_tensor_memory(cells, clock)
             if wrong is not None:
                 yield last, wrong

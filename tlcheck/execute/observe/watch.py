@@ -32,6 +32,7 @@ from tlcheck.execute.observe.releases import Releases
 from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.program.mixing import mixed, operation_of
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Watch(HappensBefore):
         self._repeats = Repeats()
         self._known = KnownAccesses()
         self._reads_late = False
+        self._mixed = bool(mixed(machine.function))
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
         self._exchanges = Exchanges(machine.function, self)
@@ -146,12 +148,13 @@ class Watch(HappensBefore):
             self._report(place, found.cell, first, second, missing)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Active threads access elements with atomics: no conflict with one another."""
+        """Active threads access elements with atomics: those of one operation have no conflict with one another."""
         self.ordering |= isinstance(place.memory, Pages) and bool(self.active(mask).any())
         access = self._access(place, position, mask, _Event("atomic", "generic", origin))
         if access is not None:
-            self._check(access)
-            access.shadow.record("atomic", access.cells, self.now(access.cells), access.event)
+            kind = f"atomic {operation_of(origin.stmt)}".rstrip() if self._mixed else "atomic"
+            self._check(access, kind=kind)
+            access.shadow.record(kind, access.cells, self.now(access.cells), access.event)
 
     def bulk_load_issued(
         self,
@@ -326,15 +329,18 @@ class Watch(HappensBefore):
             self._events.append(replace(event, tick=tick))
         return found
 
-    def _check(self, access: _Checked, benign: Mask | None = None, *, after_write: Mask | None = None) -> None:
+    def _check(
+        self, access: _Checked, benign: Mask | None = None, *, after_write: Mask | None = None, kind: str = ""
+    ) -> None:
         """Report the races of an access.
 
+        kind: of an atomic, with its operation; the event's if empty.
         benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
         """
         cells, event = access.cells, self._events[access.event]
         if access.place.lanes:
             self._check_tensor_fences(access, event.kind)
-        for last, unordered in access.shadow.unordered(event.kind, cells, self.now(cells), self):
+        for last, unordered in access.shadow.unordered(kind or event.kind, cells, self.now(cells), self):
             is_write = last is access.shadow.writes
             for row, wrong in enumerate(unordered):
                 if self.releases is not None and wrong.any():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, parallel, text, variable
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.snapshot.ir import Evaluate, Expr
+from tlcheck.snapshot.ir import Evaluate, Expr, Stmt, Store
 
 THREADS = 64
 
@@ -55,3 +57,35 @@ def test_blocks_are_in_no_order() -> None:
     """A barrier of each block does not order them."""
     (fault,) = _executed("min", "add", blocks=2, synced=True).faults
     assert fault.what == "blocks race for D"
+
+
+@pytest.mark.parametrize(
+    ("operations", "between", "missing"),
+    [(("min", "add"), False, ["a barrier"]), (("min", "add"), True, []), (("add", "add"), False, [])],
+)
+def test_a_barrier_that_is_missing_as_lowered_is_not_the_authors(
+    operations: tuple[str, str], between: bool, missing: list[str]
+) -> None:
+    """Two loops over iterations come one after the other. As lowered, threads of two warps change one element."""
+    kernel = Kernel(threads=THREADS)
+    a, out = kernel.tensor("A", "int32", (THREADS,)), kernel.tensor("D", "int32", (THREADS,))
+    tile, iteration = kernel.tile("s", "int32", (THREADS,), "shared"), variable("i")
+
+    def atomic(number_of: Expr, nth: int) -> Evaluate:
+        place = number_of if nth == 0 else Expr("sub", "int32", (number(THREADS - 1), number_of))
+        address = Expr("call", "handle", (load(tile, place),), "address_of")
+        return call(f"atomic_{operations[nth]}_elem_op", address, load(a, number_of))
+
+    def body(loops: bool) -> Iterator[Stmt]:
+        barrier = () if loops else (call("tvm_storage_sync", text("shared")),)
+        yield Store(tile, (kernel.tx,), number(5))
+        yield from barrier
+        yield parallel([THREADS], [iteration], atomic(iteration, 0)) if loops else atomic(kernel.tx, 0)
+        yield from barrier if between else ()
+        yield parallel([THREADS], [iteration], atomic(iteration, 1)) if loops else atomic(kernel.tx, 1)
+        yield from barrier
+        yield Store(out, (kernel.tx,), load(tile, kernel.tx))
+
+    found = execute(kernel.snapshot(list(body(loops=True)), list(body(loops=False))))
+    assert [race.missing for race in found.races] == missing
+    assert not found.faults
