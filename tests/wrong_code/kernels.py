@@ -1028,6 +1028,100 @@ def converted_in_a_branch():
     return main
 
 
+@tilelang.jit
+def reshaped_before_a_pipeline():
+    """A tile in registers is stored through a view, before a pipeline: consumers alone load it, later."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128,), "float32"),
+        X: T.Tensor((4, 128), "float32"),
+        B: T.Tensor((4, 128), "float32"),
+        C: T.Tensor((1, 128), "float32"),
+        D: T.Tensor((128,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((128,), "float32")
+            s = T.alloc_shared((128,), "float32")
+            T.copy(A, a)
+            T.copy(T.reshape(a, (1, 128)), C)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(X[k, :], s)
+                T.copy(s, B[k, :])
+            T.copy(a, D)
+
+    return main
+
+
+@tilelang.jit
+def stored_before_and_after_a_pipeline():
+    """96 numbers in registers, loaded by threads 0 to 191, and stored by threads 128 to 223."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((96,), "float32"),
+        X: T.Tensor((4, 128), "float32"),
+        B: T.Tensor((4, 128), "float32"),
+        C: T.Tensor((96,), "float32"),
+        D: T.Tensor((96,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((96,), "float32")
+            s = T.alloc_shared((128,), "float32")
+            T.copy(A, a)
+            T.copy(a, C)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(X[k, :], s)
+                T.copy(s, B[k, :])
+            T.copy(a, D)
+
+    return main
+
+
+@tilelang.jit
+def signs():
+    """The sign of bytes that are cast to int8: TileLang says that none is negative."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128,), "uint8"), B: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            for i in T.Parallel(128):
+                B[i] = T.if_then_else(T.cast(A[i], "int8") < 0, -1, 1)
+
+    return main
+
+
+@tilelang.jit
+def band():
+    """Rows 12 to 35 of a tile in registers are set: TileLang sets others."""
+
+    @T.prim_func
+    def main(B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((64, 64), "float32")
+            T.clear(f)
+            for i, j in T.Parallel(24, 64):
+                f[i + 12, j] = 1
+            T.copy(f, B)
+
+    return main
+
+
+@tilelang.jit
+def reduced_in_place():
+    """A reduction into the tile that it reads, through a view: TileLang clears the tile first."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 4), "float32"), B: T.Tensor((128, 4), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((128, 4), "float32")
+            T.copy(A, f)
+            T.reduce_absmax(T.reshape(f, (128, 4, 1)), f, dim=2)
+            T.copy(f, B)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -1087,3 +1181,8 @@ masked = Case(masked_tail, {}, ("sm_90",))
 withheld = Case(scaled_rows, {}, ("sm_90",))
 dropped = Case(added_in_a_pipeline, {}, ("sm_90",))
 clobbered = Case(converted_in_a_branch)
+viewed = Case(reshaped_before_a_pipeline, {}, ("sm_90",))
+rotated = Case(stored_before_and_after_a_pipeline, {}, ("sm_90",))
+unsigned = Case(signs)
+shifted = Case(band)
+inplace = Case(reduced_in_place)

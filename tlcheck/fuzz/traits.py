@@ -203,6 +203,55 @@ def _guarded_conversion(t: KernelTraits) -> bool:
     return False
 
 
+def _viewed(t: KernelTraits) -> bool:
+    """Whether registers are reshaped before a pipeline."""
+    for place in t.pipelines:
+        calls = [c for p in t.parted(place)[0] for head in p.heads for c in ast.walk(head)]
+        if any(t.scopes.get(name) == "fragment" for name in map(_reshaped, calls)):
+            return True
+    return False
+
+
+def _reshaped(node: ast.AST) -> str:
+    """The buffer that a node is a view of, empty for none."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="reshape"), args=[ast.Name(id=name), *_]):
+            return name
+    return ""
+
+
+def _reduced_in_place(t: KernelTraits) -> bool:
+    views = {p.written: _reshaped(p.stmt.value) for p in t.all if isinstance(p.stmt, ast.Assign)}
+    for p in t.all:
+        if p.name.startswith("reduce_") and p.call is not None and len(p.call.args) > 1:
+            source, into = p.call.args[:2]
+            if (_reshaped(source) or views.get(_base(source))) == _base(into):
+                return True
+    return False
+
+
+def _kept_over(t: KernelTraits) -> bool:
+    """Whether registers are used before and after a pipeline."""
+    for place in t.pipelines:
+        before, after = ({n for p in part for n in p.names} for part in t.parted(place))
+        if any(t.scopes.get(name) == "fragment" for name in before & after):
+            return True
+    return False
+
+
+def _signed_by_cast(t: KernelTraits) -> bool:
+    """Whether a number that is cast to a signed type is compared or divided."""
+    for p in t.all:
+        for node in (n for head in p.heads for n in ast.walk(head)):
+            match node:
+                case ast.Compare(left=left) | ast.BinOp(left=left, op=ast.FloorDiv()):
+                    match left:
+                        case ast.Call(func=ast.Attribute(attr="cast"), args=[_, ast.Constant(value=str(dtype))]):
+                            if dtype.startswith("int"):
+                                return True
+    return False
+
+
 def _loop_name(stmt: ast.stmt) -> str:
     """The function that a loop runs over; `if` for a branch."""
     return "if" if isinstance(stmt, ast.If) else PlacedStatement(stmt, ()).name
@@ -341,6 +390,10 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "loaded, then set": _loaded_then_set,
     "registers loaded in a pipeline": _loaded_registers,
     "guarded conversion": _guarded_conversion,
+    "registers viewed before a pipeline": _viewed,
+    "registers before and after a pipeline": _kept_over,
+    "reduced in place": _reduced_in_place,
+    "sign of a cast": _signed_by_cast,
     "row variable": _row_variable,
     "registers over a pipeline": _kept_registers,
     "store by thread before a pipeline": _by_thread,

@@ -185,3 +185,26 @@ def test_a_campaign_names_a_finding_by_its_own_kernel(name: str, bench: FuzzBenc
     found = outcome(bench.judged(text, function, arch), text)
     names = {known(shows, says, text, "0.1.15") for shows, says in zip(found.symptoms, found.says, strict=True)}
     assert names == {name}
+
+
+def test_views_casts_and_kept_registers_are_told_apart() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    wanted = {
+        "viewed": "registers viewed before a pipeline",
+        "rotated": "registers before and after a pipeline",
+        "unsigned": "sign of a cast",
+        "shifted": "registers turned",
+        "inplace": "reduced in place",
+    }
+    for name, trait in wanted.items():
+        others = set(wanted.values()) & traits(found[name]) - {trait}
+        assert trait in traits(found[name])
+        assert others <= ({"registers before and after a pipeline"} if name == "viewed" else set())
+    assert "reduced in place" not in traits(found["inplace"].replace("1)), f, dim", "1)), g, dim"))
+    assert "sign of a cast" not in traits(found["unsigned"].replace("T.cast(A[i], 'int8')", "A[i]"))
+    assert "registers viewed before a pipeline" not in traits(
+        found["viewed"].replace("Pipelined(4, num", "serial(4, num")
+    )
+    assert "registers before and after a pipeline" not in traits(
+        found["rotated"].replace("T.copy(a, D)", "T.copy(s, D)")
+    )
