@@ -275,7 +275,7 @@ def _row_variable(t: KernelTraits) -> bool:
 
 
 def _kept_registers(t: KernelTraits) -> bool:
-    for place in t.with_product():
+    for place in t.pipelines:
         before, after = t.parted(place)
         used = {n for p in t.products(place) for n in p.names}
         known = {n for p in before for n in p.names if t.scopes.get(n) == "fragment"} - used

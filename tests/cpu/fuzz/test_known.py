@@ -98,6 +98,13 @@ def test_a_store_after_a_load_of_the_same_step_may_be_masked() -> None:
     assert "loaded, then set" not in traits(text.replace("Pipelined(2, num_stages=1)", "serial(2)"))
 
 
+def test_registers_are_kept_over_any_pipeline() -> None:
+    text = kernels()["parted"][1]
+    product = next(line for line in text.splitlines() if "T.gemm(" in line)
+    assert "registers over a pipeline" in traits(text.replace(product, ""))
+    assert "registers over a pipeline" not in traits(text.replace("Pipelined(", "Persistent("))
+
+
 def test_a_statement_reads_a_tile_that_some_steps_load() -> None:
     text = kernels()["reloaded"][1]
     lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
