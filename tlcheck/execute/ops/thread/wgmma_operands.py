@@ -19,7 +19,7 @@ from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.state import NOWHERE, Origin
-from tlcheck.execute.memory.values import Array, Kind
+from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -58,7 +58,7 @@ def side_by_side(operands: list[MatrixOperand]) -> Array:
 class SharedOperand:
     """An operand in shared memory. word: its descriptor; further: how many 16 bytes on; shape: rows and columns.
 
-    tiles: what was named before, by the bytes of words and of active groups.
+    tiles: what was named before, by the bytes of words and of readers.
     """
 
     word: BufferElement
@@ -70,9 +70,9 @@ class SharedOperand:
     tiles: dict[tuple[bytes, bytes], _SharedTiles] = field(default_factory=dict)
 
     def __call__(self, frame: Frame) -> MatrixOperand:
-        words, active = self.words(frame)
-        named, origin = self._named(frame, words, active), self.program.state.origin(frame)
-        mine = self.at(named, active)
+        words, readers = self.words(frame)
+        named, origin = self._named(frame, words, readers), self.program.state.origin(frame)
+        mine = self.at(named, readers)
         mine.seen(origin)
 
         def row(world: int, group: int, number: int) -> list[Cell]:
@@ -84,30 +84,30 @@ class SharedOperand:
 
         return MatrixOperand(lambda: mine.read(origin), row, mine)
 
-    def words(self, frame: Frame) -> tuple[Array, Mask]:
-        """The descriptor of each group, and which groups are active: (worlds, groups)."""
-        words = np.broadcast_to(self.word.load(frame), (frame.worlds, frame.lanes))[:, ::GROUP]
-        return words, frame.mask()[:, ::GROUP]
+    def words(self, frame: Frame) -> tuple[Array, Array]:
+        """The descriptor of each group, and the thread that reads it: (worlds, groups)."""
+        readers = _readers(frame)
+        return _of_readers(self.word.load(frame), readers, frame), readers
 
-    def _named(self, frame: Frame, words: Array, active: Mask) -> Array:
+    def _named(self, frame: Frame, words: Array, readers: Array) -> Array:
         """The descriptors of the matrices themselves, 0 for groups that are not active."""
-        further = np.broadcast_to(np.asarray(self.further.run(frame)), (frame.worlds, frame.lanes))[:, ::GROUP]
-        return np.where(active, words + further.astype(np.uint64), np.uint64(0))
+        further = _of_readers(self.further.run(frame), readers, frame)
+        return np.where(readers >= 0, words + further.astype(np.uint64), np.uint64(0))
 
-    def at(self, named: Array, active: Mask) -> _SharedTiles:
+    def at(self, named: Array, readers: Array) -> _SharedTiles:
         """The matrices that descriptors name."""
-        key = named.tobytes(), active.tobytes()
+        key = named.tobytes(), readers.tobytes()
         if key not in self.tiles:
-            found = list(_tiles(named, active, self.shape, self.kind, self.by_k, self.program))
-            self.tiles[key] = _SharedTiles(found, active.shape, self.shape, self.kind, self.program)
+            found = list(_tiles(named, readers, self.shape, self.kind, self.by_k, self.program))
+            self.tiles[key] = _SharedTiles(found, readers.shape, self.shape, self.kind, self.program)
         return self.tiles[key]
 
-    def steps(self, frame: Frame, words: Array, active: Mask, uid: int, values: range) -> list[_SharedTiles]:
+    def steps(self, frame: Frame, words: Array, readers: Array, uid: int, values: range) -> list[_SharedTiles]:
         """The matrices of each step of a loop."""
         found = []
         for value in values:
             frame.variables[uid] = value
-            found.append(self.at(self._named(frame, words, active), active))
+            found.append(self.at(self._named(frame, words, readers), readers))
         return found
 
 
@@ -121,10 +121,10 @@ class OperandOfSteps:
     kept: dict[tuple[bytes, bytes], tuple[list[_SharedTiles], _SharedTiles | None]] = field(default_factory=dict)
 
     def __call__(self, frame: Frame) -> MatrixOperand:
-        words, active = self.operand.words(frame)
-        key = words.tobytes(), active.tobytes()
+        words, readers = self.operand.words(frame)
+        key = words.tobytes(), readers.tobytes()
         if key not in self.kept:
-            first, *others = every = self.operand.steps(frame, words, active, self.uid, self.values)
+            first, *others = every = self.operand.steps(frame, words, readers, self.uid, self.values)
             self.kept[key] = every, first.joined([*others]) if others else first
         every, joined = self.kept[key]
         origin = self.operand.program.state.origin(frame)
@@ -140,6 +140,23 @@ def in_shared(
 ) -> SharedOperand:
     """A matrix in shared memory, of arguments `at`, its descriptor, and the next one, its offset."""
     return SharedOperand(program.pointer(e.args[at]), program.code(e.args[at + 1]), shape, kind, by_k, program)
+
+
+def _readers(frame: Frame) -> Array:
+    """Return the first active thread of each warpgroup, -1 where none is: (worlds, groups).
+
+    Warps of one group may come one after the other, after a barrier that some of them had to themselves.
+    """
+    lanes = np.broadcast_to(frame.mask(), (frame.worlds, frame.lanes))
+    grouped = np.pad(lanes, ((0, 0), (0, -frame.lanes % GROUP))).reshape(frame.worlds, -1, GROUP)
+    first = grouped.argmax(axis=-1) + np.arange(grouped.shape[1]) * GROUP
+    return np.where(grouped.any(axis=-1), first, -1)
+
+
+def _of_readers(value: Value, readers: Array, frame: Frame) -> Array:
+    """The value of each of these threads; of a group without one, any."""
+    every = np.broadcast_to(np.asarray(value), (frame.worlds, frame.lanes))
+    return np.take_along_axis(every, np.maximum(readers, 0), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +175,10 @@ class _SharedTile:
 
 
 def _tiles(
-    words: Array, active: Mask, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
+    words: Array, readers: Array, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
 ) -> Iterator[_SharedTile]:
-    """The different matrices that the descriptors of all active groups name, words: (worlds, groups)."""
-    places = allocations(program)
+    """The different matrices that the descriptors of all active groups name; words, readers: (worlds, groups)."""
+    places, active = allocations(program), readers >= 0
     for word in dict.fromkeys(words[active].tolist()):
         matrix = decode(word)
         if matrix.allocation >= len(places):
@@ -171,10 +188,10 @@ def _tiles(
         assert isinstance(memory, Cells)
         octets = matrix.octets(*shape, kind.bits // 8, by_k)
         worlds, groups = np.nonzero(active & (words == word))
-        refuse_outside(place, octets, kind, "wgmma reads", (int(worlds[0]), int(groups[0]) * GROUP))
+        refuse_outside(place, octets, kind, "wgmma reads", (int(worlds[0]), int(readers[worlds[0], groups[0]])))
         cell = memory.at(octets * 8)
         mask = np.zeros((len(program.state.worlds), program.state.threads), np.bool_)
-        mask[worlds, groups * GROUP] = True
+        mask[worlds, readers[worlds, groups]] = True
         cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
         yield _SharedTile(place, cell + worlds.reshape(-1, 1, 1), worlds, groups, cells, mask)
 
@@ -196,8 +213,8 @@ class _SharedTiles:
             self.program.observers.read(tile.place, tile.cells, tile.mask, origin, "async")
 
     def read(self, origin: Origin = NOWHERE) -> Array:
-        """The matrices of all groups, those of a group that is not active made up. The first thread of a warpgroup
-        reads for all of it.
+        """The matrices of all groups, those of a group that is not active made up. The first active thread of a
+        warpgroup reads for all of it.
         """
         self.seen(origin)
         if self._together is not None:
