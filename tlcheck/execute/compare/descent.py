@@ -13,7 +13,7 @@ from typing import Literal
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.steps import buffer_of, equal, loops_of, unlike
-from tlcheck.snapshot.ir import If, Stmt
+from tlcheck.snapshot.ir import If, Stmt, Store
 
 PartingKind = Literal[
     "unwritten",
@@ -81,7 +81,7 @@ class Descent:
         if reader is not None and self._is_racing(reader, lowered):
             return Parting("unordered", lowered, source, *by)
         if source.origin is None:
-            return Parting("overwritten", lowered, source, *by) if source.input else None
+            return self._by_a_store(source, lowered, *by) if source.input else None
         if (
             reader is not None
             and self._name(source) in self._counterparts.reducers
@@ -130,6 +130,16 @@ class Descent:
             same = self._name(source) == self._name(lowered)
             return Parting("other-index" if same else "other-operand", lowered, source, reader, source_reader)
         return None
+
+    def _by_a_store(
+        self, source: TracedStep, lowered: TracedStep, reader: TracedStep | None, source_reader: TracedStep | None
+    ) -> Parting | None:
+        """What stands where the source has an element of a tensor: a store to that, or to what lies in its place."""
+        stmt = None if lowered.origin is None else lowered.origin.stmt
+        is_own = isinstance(stmt, Store) and str(stmt.buffer.name) == buffer_of(lowered)
+        if reader is not None and source_reader is not None and is_own and self._name(source) != self._name(lowered):
+            return Parting("computed", reader, source_reader)
+        return Parting("overwritten", lowered, source, reader, source_reader)
 
     def _again(self, source: TracedStep, lowered: TracedStep) -> tuple[TracedStep, TracedStep, tuple[str, int]] | None:
         """A write among the operands that comes again in a later step of a loop of the source."""

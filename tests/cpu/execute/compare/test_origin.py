@@ -204,3 +204,4 @@ def test_a_partial_result_of_a_sum_is_not_another_buffers_value() -> None:
     assert kind(summed, "workspace[3]") == "computed"
     assert kind(summed, "c[0]") == "computed"
     assert kind(filled, "workspace[3]") == "overwritten"
+    assert kind(filled, "s[3]") == "computed", "a buffer of its own cannot lie in a tensor's memory"
