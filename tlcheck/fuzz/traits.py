@@ -373,7 +373,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "pipeline": lambda t: bool(t.pipelines),
     "product in a pipeline": lambda t: bool(t.with_product()),
     "pipeline in a branch": lambda t: any(
-        isinstance(a, ast.If) for n in t.with_product() for a in t.all[n].around
+        isinstance(a, ast.If) for n in t.pipelines for a in t.all[n].around
     ),
     "pipeline in a loop": lambda t: any(
         isinstance(a, (ast.For, ast.While)) for n in t.with_product() for a in t.all[n].around
