@@ -24,6 +24,7 @@ from tlcheck.execute.compile.registry import extern
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, nothing_in, rounding
+from tlcheck.execute.ops.tile.extremes import accumulated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import template_arguments
@@ -188,7 +189,7 @@ def _scanning(
             loaded = source.load(frame)
         values = lines.gathered(np.broadcast_to(loaded, (len(taken), frame.worlds, frame.lanes)))
         values = np.flip(values, 0) if reverse else values
-        found: Array = combine.accumulate(values, axis=0, dtype=values.dtype)
+        found = accumulated(combine, values, 0)
         found = np.flip(found, 0) if reverse else found
         found = found if settle is None else settle(found)
         if undefined is not None:

@@ -43,10 +43,11 @@ def _scanned(
     release: Release = UNKNOWN,
     first: int = 0,
     printed: bool = True,
+    unordered: int | None = None,
 ) -> tuple[Array, Array, Watch]:
     """The values, what is left of the scan of them, and who watched the order of accesses. first: thread that scans.
 
-    printed: whether by the CUDA that is made of it.
+    printed: whether by the CUDA that is made of it. unordered: an element that is NaN.
     """
     tx = Expr("var", "int32", (), "tx", 1)
     a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
@@ -61,6 +62,7 @@ def _scanned(
     body = Seq((*allocated, copies[0], barrier, scan, barrier, copies[1]))
     function = Function("main", (a.data, b.data), (a, b), (), Thread(tx, "threadIdx.x", _int(threads), body))
     values = np.random.default_rng(0).integers(-9, 9, size).astype(np.float64)
+    values[[] if unordered is None else unordered] = np.nan
     kind = kind_of("float32")
     given = Tensor(kind, size, lambda seed, numbers: values[numbers])
     tensors = {"A": given, "B": Tensor(kind, size, lambda seed, numbers: None)}
@@ -153,3 +155,11 @@ def test_a_line(name: str, length: int) -> None:
     expected = np.cumsum(values[::-1])[::-1] if "true" in name else np.cumsum(values)
     assert np.array_equal(left, expected)
     assert not watch.races
+
+
+@pytest.mark.parametrize("name", ["CumMax1D<128>", "CumMax1D<128, true>"])
+def test_maxima_go_on_after_nan(name: str) -> None:
+    values, found, _ = _scanned(name, 128, size=128, threads=128, in_place=False, unordered=50)
+    forwards = values[::-1] if "true" in name else values
+    expected = np.fmax.accumulate(forwards)
+    assert np.array_equal(found, expected[::-1] if "true" in name else expected)
