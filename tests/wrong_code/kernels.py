@@ -1123,6 +1123,89 @@ def reduced_in_place():
 
 
 HALF, FLOAT, INT = "float16", "float32", "int32"
+
+
+@tilelang.jit
+def step_in_shared():
+    """All threads keep the step in shared memory: a fast warp writes the next one before a slow one has read it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "int32"), B: T.Tensor((4, 128), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            x = T.get_thread_binding()
+            m = T.alloc_shared((1,), "int32")
+            for k in T.serial(4):
+                m[0] = k
+                B[k, x] = A[k, x] + m[0]
+
+    return main
+
+
+@tilelang.jit
+def scanned_twice():
+    """A scan of some columns follows one of whole rows: it begins before other warps have ended theirs."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32, 64), "int32"), B: T.Tensor((32, 64), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((32, 64), "int32")
+            T.copy(A, s)
+            T.cumsum(src=s[21:32, 0:64], dst=s[21:32, 0:64], dim=1)
+            T.cumsum(src=s[16:32, 60:64], dst=s[16:32, 60:64], dim=1)
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def last_tile():
+    """Only the statement after the pipeline reads a tile: the copies of several steps into it are under way at once."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4, 32), "float32"),
+        B: T.Tensor((4, 32), "float32"),
+        C: T.Tensor((4, 32), "float32"),
+        D: T.Tensor((32,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((32,), "float32")
+            b = T.alloc_shared((32,), "float32")
+            for k in T.Pipelined(4, num_stages=3):
+                T.copy(A[k, 0], a)
+                T.copy(B[k, 0], b)
+                T.copy(a, C[k, 0])
+            T.copy(b, D)
+
+    return main
+
+
+@tilelang.jit
+def reshaped_reducer():
+    """Registers that a reducer fills by fours are stored as if each thread had one of them."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64,), "float32"), C: T.Tensor((4, 16), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            r = T.alloc_reducer((64,), "float32", op="min")
+            a = T.alloc_fragment((64, 64), "float32")
+            b = T.alloc_fragment((64, 64), "float32")
+            f = T.alloc_fragment((64,), "float32")
+            T.reducer_init(r)
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                T.reducer_update(r[j], a[i, j])
+            T.copy(A, b)
+            for i, j in T.Parallel(64, 64):
+                T.reducer_update(r[j], b[i, j])
+            T.finalize_reducer(r, f, batch=2)
+            v = T.reshape(f, (4, 16))
+            T.copy(f, B)
+            T.copy(v, C)
+
+    return main
+
+
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
 store = Case(guard, inputs=integers((FLOAT, 8), (FLOAT, 4, 64)))
@@ -1186,3 +1269,7 @@ rotated = Case(stored_before_and_after_a_pipeline, {}, ("sm_90",))
 unsigned = Case(signs)
 shifted = Case(band)
 inplace = Case(reduced_in_place)
+overtaken = Case(step_in_shared)
+understated = Case(scanned_twice)
+overlapped = Case(last_tile, {}, ("sm_90",))
+reshaped = Case(reshaped_reducer)

@@ -329,6 +329,23 @@ def _by_thread(t: KernelTraits) -> bool:
     return False
 
 
+def _set_by_all(t: KernelTraits) -> bool:
+    """Whether all threads store one element of shared memory in each step of a loop."""
+    for p in t.all:
+        match p.stmt:
+            case ast.Assign(targets=[ast.Subscript(slice=index)]) if t.scopes.get(p.written) == "shared":
+                loops = [PlacedStatement(a, ()).name for a in p.around if isinstance(a, ast.For)]
+                if loops and "Parallel" not in loops and _constant(index):
+                    return True
+    return False
+
+
+def _unread_in_pipeline(t: KernelTraits) -> bool:
+    """Whether a pipeline loads a tile that no step of it reads."""
+    bodies = (t.inside(place) for place in t.pipelines)
+    return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
+
+
 def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
     for place in t.pipelines:
         before, after = t.parted(place)
@@ -418,6 +435,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "vectorized sum": _vectorized_sum,
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
     "odd modulus": lambda t: _modulo(t, _odd),
+    "element set by all in a loop": _set_by_all,
+    "tile that no step reads": _unread_in_pipeline,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
         for _, name, index in _indices(t)
@@ -474,6 +493,40 @@ def _apart(one: PlacedStatement, other: PlacedStatement) -> bool:
     return any(_side(one, s) != _side(other, s) for s in branches)
 
 
+def _branches_on_own(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
+    """Whether the condition of a branch reads what is written in it: of the read only a loop around may be known."""
+    branches = [s for s in {*one.around, *other.around} if isinstance(s, ast.If)]
+    if any(s in (one.stmt, other.stmt) for s in branches):
+        return True
+    inner = one if other.stmt in one.around else other if one.stmt in other.around else one if one is other else None
+    if inner is None:
+        return False
+    written = {p.written for p in t.all if p is inner or inner.stmt in p.around} - {""}
+    return any(_asks(s, name) for s in branches for name in written)
+
+
+def _barriers_between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
+    """Whether a branch that fills shared memory, and so has a barrier, stands on the way from one to the other.
+
+    The other may be in a later step of a loop, or in the other part of the branch.
+    """
+    first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
+    branches = [p.stmt for n, p in enumerate(t.all) if isinstance(p.stmt, ast.If) and _fills_shared(t, n)]
+    loops = [s for s in first.around if s in last.around and isinstance(s, (ast.For, ast.While))]
+    for branch in branches:
+        sides = {_side(p, branch) for p in (one, other)}
+        between = first.stmt.lineno < branch.lineno < last.stmt.lineno and sides in ({0}, {0, 2})
+        again = any(loop.lineno < branch.lineno <= (loop.end_lineno or 0) for loop in loops) and sides == {0}
+        if between or again:
+            return True
+    return False
+
+
+def _fills_shared(t: KernelTraits, place: int) -> bool:
+    filled = (p for p in t.inside(place) if not p.name.startswith("alloc"))
+    return any(t.scopes.get(p.written) == "shared" or p.name == "gemm" for p in filled)
+
+
 def _asks(branch: ast.If, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(branch.test))
 
@@ -494,11 +547,9 @@ _RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatemen
     "both in a while loop": lambda t, one, other: _common(one, other, ast.While),
     "both in a loop": lambda t, one, other: _common(one, other, ast.For),
     "a branch apart": lambda t, one, other: _apart(one, other),
-    "a condition and its branch": lambda t, one, other: any(
-        isinstance(s, ast.If) and (s in (one.stmt, other.stmt) or (one is other and _asks(s, one.written)))
-        for s in {*one.around, *other.around}
-    ),
+    "a condition and its branch": _branches_on_own,
     "a loop of a block between": _between,
+    "a branch of a block between": _barriers_between,
     "both before a pipeline": lambda t, one, other: any(
         max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.with_product()
     ),

@@ -27,7 +27,9 @@ SENTENCES = (
     "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
     "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
     "both before a pipeline", "between the write of s at line 1 (thread 27) and the read of s at line 2 (thread 0)",
-    "what the copy writes", "deadlock: waits at barrier 0 ", "of a tile that some steps load",
+    "what the copy writes", "between the write of s at line 1 and the read of s at line 2",
+    "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
+    "of a tile that some steps load",
 )  # fmt: skip
 
 
@@ -137,6 +139,37 @@ def test_relations_are_of_two_lines() -> None:
     text = kernels()["asked"][1]
     test = next(n for n, line in enumerate(text.splitlines(), 1) if "if s[0] > 1" in line)
     assert "a condition and its branch" in relations(text, test, test + 2)
+    loop = text.replace("            if s[0] > 1:", "            for k in T.serial(2):\n              if s[0] > 1:")
+    assert loop != text
+    assert "a condition and its branch" in relations(loop, test, test + 3)  # the read as the loop's
+
+
+def test_a_branch_that_fills_shared_memory_has_a_barrier() -> None:
+    text = """
+with T.Kernel(2, threads=128) as bx:
+    s = T.alloc_shared((128,), "int32")
+    T.copy(A, s)
+    if bx > 0:
+        t = T.alloc_shared((128,), "int32")
+        T.copy(B, t)
+    else:
+        T.copy(s, C)
+    T.copy(s, D)
+"""
+    relation = "a branch of a block between"
+    assert [relation in relations(text, 4, line) for line in (7, 9, 10)] == [False, True, True]
+    assert relation not in relations(text.replace("T.copy(B, t)", "T.copy(t, B)"), 4, 10)
+
+
+def test_traits_of_shared_elements_and_of_tiles_that_no_step_reads() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    every, unread = "element set by all in a loop", "tile that no step reads"
+    assert every in traits(found["overtaken"])
+    assert every not in traits(found["overtaken"].replace("m[0] = k", "m[x] = k"))
+    assert unread in traits(found["overlapped"])
+    assert unread not in traits(
+        found["overlapped"].replace("T.copy(a, C", "T.copy(b, C").replace("k, 0], a)", "k, 0], b)")
+    )
 
 
 def test_an_atomic_of_one_of_two_elements_is_not_repeated() -> None:
