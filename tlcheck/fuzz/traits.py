@@ -7,6 +7,7 @@ reasonable time.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -83,6 +84,7 @@ class KernelTraits:
         blocks = [n for n in ast.walk(tree) if isinstance(n, ast.With)]
         block = next((b for b in blocks if not line or b.lineno <= line <= (b.end_lineno or 0)), None)
         self.all = list(_placed(block.body, ())) if block is not None else []
+        self.threads = _threads(block) if block is not None else 0
         self.pipelines = [n for n, p in enumerate(self.all) if _stages(p) > 0]
 
     def at(self, line: int) -> PlacedStatement | None:
@@ -252,6 +254,26 @@ def _signed_by_cast(t: KernelTraits) -> bool:
     return False
 
 
+def _small_reducer(t: KernelTraits) -> bool:
+    """Whether a loop over fewer elements than the block has threads updates a reducer, not finished in batches."""
+    if any("batch=" in ast.unparse(p.stmt) for p in t.all if p.name == "finalize_reducer"):
+        return False
+    for p in t.all:
+        loop = next((s for s in p.around[::-1] if _loop_name(s) == "Parallel"), None)
+        names = p.names | {p.written}
+        if isinstance(loop, ast.For) and any(t.scopes.get(name) == "reducer" for name in names):
+            sizes = [a.value for a in getattr(loop.iter, "args", ()) if isinstance(a, ast.Constant)]
+            if math.prod(n for n in sizes if isinstance(n, int)) < t.threads:
+                return True
+    return False
+
+
+def _threads(block: ast.With) -> int:
+    calls = [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
+    given = [k.value for call in calls for k in call.keywords if k.arg == "threads"]
+    return next((e.value for e in given if isinstance(e, ast.Constant) and isinstance(e.value, int)), 128)
+
+
 def _loop_name(stmt: ast.stmt) -> str:
     """The function that a loop runs over; `if` for a branch."""
     return "if" if isinstance(stmt, ast.If) else PlacedStatement(stmt, ()).name
@@ -269,7 +291,7 @@ def _row_variable(t: KernelTraits) -> bool:
             p.written for p in body if isinstance(p.stmt, ast.Assign) and isinstance(p.stmt.targets[0], ast.Name)
         }
         changed = {name for name in changed if t.scopes.get(name) == "var"}
-        if any(p.is_load and p.names & changed for p in body):
+        if any((p.is_load or t.scopes.get(p.written) == "shared") and p.names & changed for p in body):
             return True
     return False
 
@@ -410,6 +432,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "registers viewed before a pipeline": _viewed,
     "registers before and after a pipeline": _kept_over,
     "reduced in place": _reduced_in_place,
+    "reducer of a small tile": _small_reducer,
     "sign of a cast": _signed_by_cast,
     "row variable": _row_variable,
     "registers over a pipeline": _kept_registers,

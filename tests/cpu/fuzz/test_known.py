@@ -249,3 +249,19 @@ def test_views_casts_and_kept_registers_are_told_apart() -> None:
     assert "registers before and after a pipeline" not in traits(
         found["rotated"].replace("T.copy(a, D)", "T.copy(s, D)")
     )
+
+
+def test_a_reducer_of_a_small_tile_has_fewer_elements_than_threads() -> None:
+    text = kernels()["unreduced"][1].replace("Parallel(tile, tile)", "Parallel(2, 2)")
+    assert "reducer of a small tile" in traits(text)
+    assert "reducer of a small tile" not in traits(text.replace("threads=32", "threads=4"))
+    shows = Symptom("TLO001", "other-value", "", "store reducer in T.Parallel")
+    assert known(shows, "", text, "0.1.15") == "unreduced"
+    assert known(shows, "", text.replace("threads=32", "threads=4"), "0.1.15") == ""
+
+
+def test_widened_numbers_have_their_name_on_amd_too() -> None:
+    assert (
+        known(Symptom("TLO001", "other-value", "", "store global"), "int8 - int8 is an int in HIP", "", "0.1.15")
+        == "widened"
+    )
