@@ -123,14 +123,23 @@ class _Diagnosis:
         self.row = self._counterparts()
 
     def _counterparts(self) -> Array:
-        """Return the row of the intended addition that reads the same, for each lane, if only one does; else -1."""
+        """Return the row of the intended addition that reads the same, for each lane: the only one, or one that adds to
+        the same element; else -1.
+        """
         want, have = self.want, self.have
         if not want.reads or not len(want.keys):
             return np.full(len(have.keys), -1, dtype=np.int64)
         keys = want.keys[self.order]
         left, right = np.searchsorted(keys, have.keys, "left"), np.searchsorted(keys, have.keys, "right")
         found = self.order[np.minimum(left, len(keys) - 1)]
-        return np.where(right - left == 1, found, -1)
+        return np.where(right - left == 1, found, np.where(right - left > 1, self._same(), -1))
+
+    def _same(self) -> Array:
+        """Return the row of the intended addition of the same to the same element, for each lane; else -1."""
+        want, have = _additions(self.want), _additions(self.have)
+        order = np.argsort(want, kind="stable")
+        at = order[np.minimum(np.searchsorted(want[order], have, "left"), len(want) - 1)]
+        return np.where(want[at] == have, at, -1)
 
     def result(self) -> FootprintDifference:
         have = self.have

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
 from tests.cpu.prove.pairs import BLOCKS, FAULTS, Pair, counted
 from tests.cpu.prove.tiles import BLOCK
-from tlcheck.prove.difference import FootprintDifference, difference
+from tlcheck.prove.difference import FootprintDifference, _Diagnosis, difference
+from tlcheck.prove.lanes import Lanes
 
 
 def _found(pair: Pair, block: int) -> FootprintDifference:
@@ -39,3 +41,11 @@ def test_a_difference_is_found_where_there_is_one(random: Random, fault: str) ->
 
 def _of(additions: Counter[tuple[int, ...]], block: int) -> Counter[tuple[int, ...]]:
     return Counter({key: n for key, n in additions.items() if key[0] == block})
+
+
+def test_an_element_that_is_added_twice_is_found_by_where_it_goes() -> None:
+    """Two pairs, of which the second begins with the element that ends the first."""
+    target, keys = np.array([0, 1, 0, 1]), np.array([2, 3, 3, 4], np.uint64)
+    askew, one = np.array([False, False, True, True]), np.ones(4, np.int64)
+    lanes = Lanes(target, keys, 0 * one, askew, 2 * one, 0 * one, True)
+    assert _Diagnosis(lanes, lanes, {}, {}, None, False).row.tolist() == [0, 1, 2, 3]
