@@ -108,7 +108,11 @@ class KernelTraits:
         return [n for n in self.pipelines if self.products(n)]
 
     def operands(self, place: int) -> set[str]:
-        return {_base(a) for p in self.products(place) if p.call is not None for a in p.call.args[:2]}
+        """What a pipeline's products multiply, and the other tiles that its steps read."""
+        read = {name for p in self.inside(place) for name in p.names if p.reads(name)}
+        return {name for name in read if self.scopes.get(name) == "shared"} | {
+            _base(a) for p in self.products(place) if p.call is not None for a in p.call.args[:2]
+        }
 
 
 def _base(e: ast.expr) -> str:

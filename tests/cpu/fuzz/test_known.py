@@ -101,6 +101,17 @@ def test_a_store_after_a_load_of_the_same_step_may_be_masked() -> None:
     assert "loaded, then set" not in traits(text.replace("Pipelined(2, num_stages=1)", "serial(2)"))
 
 
+def test_a_tile_that_a_pipeline_reads_is_like_an_operand() -> None:
+    text = kernels()["scaled"][1]
+    product = "T.gemm(a, b, c)"
+    other = text.replace(product, "T.gemm(b, b, c)")
+    assert "operand read before" in traits(text)
+    assert "operand read before" not in traits(other)
+    line = next(line for line in other.splitlines() if "T.gemm(b" in line)
+    copied = line.replace("T.gemm(b, b, c)", "T.copy(a, d)")
+    assert "operand read before" in traits(other.replace(line, f"{copied}\n{line}"))
+
+
 def test_registers_are_kept_over_any_pipeline() -> None:
     text = kernels()["parted"][1]
     product = next(line for line in text.splitlines() if "T.gemm(" in line)
