@@ -1122,6 +1122,24 @@ def reduced_in_place():
     return main
 
 
+@tilelang.jit
+def bounded_then_counted():
+    """Each place of a shared buffer is bounded, then added to: TileLang has no barrier between the two atomics."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32"), D: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=64) as _:
+            s = T.alloc_shared((4,), "int32")
+            T.copy(D, s)
+            for i in T.Parallel(64):
+                T.atomic_min(s[i % 4], A[i])
+            for i in T.Parallel(64):
+                T.atomic_add(s[i // 16], B[i])
+            T.copy(s, D)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1273,3 +1291,4 @@ overtaken = Case(step_in_shared)
 understated = Case(scanned_twice)
 overlapped = Case(last_tile, {}, ("sm_90",))
 reshaped = Case(reshaped_reducer)
+disputed = Case(bounded_then_counted)
