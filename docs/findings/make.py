@@ -41,14 +41,14 @@ Click a name to see the wrong CUDA, the guilty pass, TileLang's issue (searched 
 Tests keep the verdicts of 13 releases, 0.1.6.post2 to 0.1.15, in
 [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 50 of these bugs, 25 of them in the order or legality of accesses. 20 gave wrong results on
+0.1.15 has 51 of these bugs, 26 of them in the order or legality of accesses. 20 gave wrong results on
 [an H100](../results/h100/README.md). The last column is the workaround that
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """
 AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
 [what was searched](findings/searched.md). Runs on the H200: [0.1.15](../results/h200/findings-0.1.15.json),
-[four more](../results/h200/found-0.1.15.json), [the last five](../results/h200/README.md#five-findings),
-[older ones](../results/h200/found-0.1.9.json).
+[four more](../results/h200/found-0.1.15.json), [five](../results/h200/README.md#five-findings),
+[the last eleven](../results/h200/README.md#eleven-findings), [older ones](../results/h200/found-0.1.9.json).
 """
 
 
