@@ -1,7 +1,8 @@
-"""Atomics whose value the kernel goes by: only these can tell a thread that another one has come somewhere.
+"""Values that a kernel goes by: what atomics have read, and what is in its own memory.
 
-Where nothing depends on what an atomic has read, the same statements run whatever it read: it orders nothing in the
-executions in which it came too early.
+Only an atomic whose value the kernel goes by can tell a thread that another one has come somewhere. Where nothing
+depends on what an atomic has read, the same statements run whatever it read: it orders nothing in the executions in
+which it came too early.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tlcheck.signatures.atomics import ATOMICS, IDEMPOTENT, LOAD, order_of
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.signatures.fences import THREAD_FENCES
 from tlcheck.signatures.table import signature_of
-from tlcheck.snapshot.ir import Assert, Bind, Evaluate, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.ir import Alloc, Assert, Bind, Evaluate, Expr, For, Function, If, Stmt, Store, While
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 
@@ -47,6 +48,16 @@ def deciding(function: Function) -> frozenset[Stmt]:
     """The statements with an atomic whose value decides what runs, or which element is accessed."""
     used = _used(function)
     return frozenset(s for s in statements(function.body) if not used.isdisjoint(postorder(expressions(s))))
+
+
+@lru_cache(maxsize=16)
+def goes_by_memory(function: Function) -> bool:
+    """Whether integers in a block's own memory decide what runs, or which element is accessed."""
+    every = list(statements(function.body))
+    own = {s.buffer.data.uid for s in every if isinstance(s, Alloc) and "int" in s.buffer.dtype}
+    if not own:
+        return False
+    return not own.isdisjoint(named(_followed([e for stmt in every for e in _decisive(stmt)], every)))
 
 
 @lru_cache(maxsize=16)

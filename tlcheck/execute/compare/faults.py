@@ -380,7 +380,9 @@ def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:
 
 
 class _Flow:
-    """A record of what an output is made of. buffers: their pointers; writers: the statements that write these."""
+    """A record of what an output is made of. buffers: their pointers, and variables; writers: the statements that write
+    these buffers.
+    """
 
     def __init__(self, function: Function, output: str) -> None:
         self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
@@ -390,12 +392,19 @@ class _Flow:
             self.writers = []
             for stmt in statements(function.body):
                 named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
-                into = {stmt.buffer.data.uid} if isinstance(stmt, Store) else named
-                if into & self.buffers and isinstance(stmt, (Store, Evaluate)):
-                    self.writers.append(stmt)
-                    self.buffers |= named
+                into = _written_by(stmt) or named
+                if into & self.buffers and isinstance(stmt, (Store, Evaluate, Bind)):
+                    self.buffers |= named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
+                    if not isinstance(stmt, Bind):
+                        self.writers.append(stmt)
             if len(self.buffers) == before:
                 return
+
+
+def _written_by(stmt: Stmt) -> set[int]:
+    if isinstance(stmt, Store):
+        return {stmt.buffer.data.uid}
+    return {stmt.var.uid} if isinstance(stmt, Bind) else set()
 
 
 def _out_of_bounds(left: Illegal | TensorExit) -> tuple[str, str]:

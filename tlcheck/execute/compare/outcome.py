@@ -7,7 +7,7 @@ the difference, and where that is far, a discrete choice hangs on rounding and n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,17 +93,17 @@ class Compared:
 
 
 def compare(
-    expected: Stored, got: Stored, initial: Array, elements: Array, by_chance: Stored | None = None
+    expected: Stored, got: Stored, initial: Array, elements: Array, by_chance: Sequence[Stored] = ()
 ) -> Compared:
     """Compare what was written on either side, element by element. initial: of `elements`, the union of all sides.
 
-    by_chance: as expected, where integers that nobody has written have other values; None where it is the same.
+    by_chance: as expected, each where what nobody has written has other values; none where it is the same.
     """
     (left, by_source), (right, by_lowered) = (_everywhere(side, initial, elements) for side in (expected, got))
     unknown = np.zeros(len(elements), np.bool_)
-    if by_chance is not None:
-        other, there = _everywhere(by_chance, initial, elements)
-        unknown = (by_source != there) | ~_same(left, other)
+    for side in by_chance:
+        other, there = _everywhere(side, initial, elements)
+        unknown |= (by_source != there) | ~_same(left, other)
     differs = left != right
     if left.dtype.kind == "f" and differs.any():
         unknown = unknown | is_poison(left)

@@ -47,13 +47,13 @@ class OutputVerdicts:
             return OutputOutcome(name, "undecided", reason)
         for seed in dict.fromkeys(w.seed for w in self.levels.worlds):
             expected, got = source.left[name].outcome(seed), comparison.left_of(lowered.left, name, seed)
-            other = by_chance[name].outcome(seed) if name in by_chance else None
+            others = [left[name].outcome(seed) for left in by_chance]
             elements, initial = expected.elements, expected.values
-            for side in (got, other):
+            for side in (got, *others):
                 if side is not None and not np.array_equal(elements, side.elements):
                     elements = comparison.union(elements, side.elements)
                     initial = source.left[name].initial(seed, elements)
-            compared = comparison.compare(expected, got, initial, elements, other)
+            compared = comparison.compare(expected, got, initial, elements, others)
             unknown += compared.unsettled
             numberless += comparison.numberless(compared)
             compared_elements += len(elements)

@@ -80,7 +80,8 @@ class UnsetMemory:
     def _unknown(self, output: str, cleared: frozenset[int] | None) -> int:
         """Return how many elements of an output depend on what nothing wrote; all where different ones are written."""
         seed = self._levels.worlds[0].seed
-        one, other = (invocation.left[output].outcome(seed) for invocation in self._run(cleared))
-        if not np.array_equal(one.elements, other.elements) or not len(one.elements):
+        runs = *self._run(cleared), self._run(None)[0]
+        one, other, zeros = (invocation.left[output].outcome(seed) for invocation in runs)
+        if any(not np.array_equal(one.elements, side.elements) for side in (other, zeros)) or not len(one.elements):
             return self._elements(output)
-        return comparison.compare(one, one, one.values, one.elements, other).unsettled
+        return comparison.compare(one, one, one.values, one.elements, [other, zeros]).unsettled

@@ -39,6 +39,7 @@ from tlcheck.execute.worlds.invocation import Invocation, Observing
 from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
 from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.program.first_values import in_each_iteration
+from tlcheck.program.observed import goes_by_memory
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -103,7 +104,7 @@ class BothLevels:
         self._source_run: tuple[Invocation, inputs.Draw] | None = None
         self._waits: tuple[Deadlock, inputs.Draw] | None = None  # of the source, on the first numbers that led there
         self._asked: set[str] = set()  # see `RunState`: by all runs of the source that were tried
-        self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
+        self._by_chance: dict[inputs.Draw, Sequence[Mapping[str, Pages]]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
     def plainly(self) -> BothLevels:
@@ -319,17 +320,24 @@ class BothLevels:
         """The source if its variables are set in each iteration, where that is not clear."""
         return in_each_iteration(self.source)
 
-    def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
+    def by_chance(self, draw: inputs.Draw) -> Sequence[Mapping[str, Pages]]:
         """The outputs in the source where integers that nobody has written have other values, and variables that may be
         set once or in each iteration are set in each; none where there can be neither. Raises Illegal where such
         integers take an access out of bounds.
+
+        Where such integers decide what is accessed, memory begins as zeros in a further run. Large ones lead out of a
+        tensor, where 0 is read whatever they are.
         """
         if not self._has_integers and self.in_each_iteration is None:
-            return {}
+            return ()
         if draw not in self._by_chance:
             invocation = self.source_invocation(draw, self.in_each_iteration, chance=True)
             invocation.run()
-            self._by_chance[draw] = {name: invocation.left[name] for name in self.outputs}
+            runs = [invocation]
+            if goes_by_memory(self.source):
+                runs.append(self.source_invocation(draw, cleared=None))
+                runs[-1].run()
+            self._by_chance[draw] = tuple([{name: run.left[name] for name in self.outputs} for run in runs])
         return self._by_chance[draw]
 
     def run(

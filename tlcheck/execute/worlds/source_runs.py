@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -38,13 +38,14 @@ class SourceRun:
     draw: Draw
     before: Mapping[tuple[str, int], Pages]
     asks: bool
-    by_chance: dict[Draw, Mapping[str, Pages]] = field(default_factory=dict)
+    by_chance: dict[Draw, Sequence[Mapping[str, Pages]]] = field(default_factory=dict)
     moved: dict[tuple[Draw, int], tuple[Mapping[str, Pages], bool]] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
         """Count the bytes of the tensors' pages."""
-        further = [*self.by_chance.values(), *(left for left, _ in self.moved.values())]
+        others = [left for runs in self.by_chance.values() for left in runs]
+        further = [*others, *(left for left, _ in self.moved.values())]
         return sum(pages.flat.nbytes for left in (self.invocation.left, *further) for pages in left.values())
 
 

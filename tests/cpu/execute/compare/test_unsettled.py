@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, load, number, variable
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Stmt, Store
 
 THREADS = 64
 
@@ -52,6 +52,21 @@ def test_an_extremum_with_an_integer_that_nobody_set(dtype: str, op: str) -> Non
     register = kernel.tile("r", dtype, (1,), "local")
     more = Expr(op, dtype, (load(register, 0), load(a, kernel.tx)))
     assert _outcome(kernel, Store(b, (kernel.tx,), more))[0] == "undecided"
+
+
+@pytest.mark.parametrize(("written", "verdict"), [(THREADS, "agreed"), (0, "undecided")])
+def test_an_index_that_nobody_set(written: int, verdict: str) -> None:
+    """Unset numbers are large: any of them leads out of the tensor, where 0 is read. A small one would not."""
+    kernel = Kernel(threads=THREADS)
+    a, b = kernel.tensor("A", "float32", (THREADS,)), kernel.tensor("B", "float32", (THREADS,))
+    register, row = kernel.tile("r", "int32", (1,), "local"), variable("row")
+    some = _where(kernel, written, Store(register, (number(0),), kernel.tx))
+    index, read = Bind(row, load(register, 0)), Store(b, (kernel.tx,), load(a, row))
+    zero = Store(b, (kernel.tx,), Expr("float", "float32", (), 0.0))
+    inside = Expr("and", "bool", (Expr("ge", "bool", (row, number(0))), Expr("lt", "bool", (row, number(THREADS)))))
+    found = execute(kernel.snapshot([some, index, read], [some, index, If(inside, read, zero)]), Request())
+    assert [outcome.verdict for outcome in found.outputs] == [verdict]
+    assert [fault.buffer for fault in found.faults if not fault.warning] == ([] if written else ["r"])
 
 
 @pytest.mark.parametrize(("lanes", "verdict"), [(32, "agreed"), (16, "undecided")])
