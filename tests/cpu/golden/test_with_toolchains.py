@@ -39,8 +39,8 @@ def test_the_first_line_names_what_was_changed_in_a_kernel(
     """Its argument where it has one, else what came of it; the file's cases are lowered once, compared as goldens."""
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text("[tool.tlcheck]\n")
-    Path("k.py").write_text(EDITED.read_text())
-    assert main(["check", "k.py", "--blocks", "1", "--seeds", "1", "--save", "."]) == 0
+    Path("edited.py").write_text(EDITED.read_text())
+    assert main(["check", "edited.py", "--blocks", "1", "--seeds", "1", "--save", "."]) == 0
     saved = {path.name.split("-")[1]: path for path in tmp_path.glob("*.snapshot.json")}
     capsys.readouterr()
     for name, (fact, argument) in FIRST.items():
