@@ -108,7 +108,7 @@ class KernelTraits:
         return [n for n in self.pipelines if self.products(n)]
 
     def operands(self, place: int) -> set[str]:
-        """What a pipeline's products multiply, and the other tiles that its steps read."""
+        """Return what a pipeline's products multiply, and the other tiles that its steps read."""
         read = {name for p in self.inside(place) for name in p.names if p.reads(name)}
         return {name for name in read if self.scopes.get(name) == "shared"} | {
             _base(a) for p in self.products(place) if p.call is not None for a in p.call.args[:2]
@@ -360,7 +360,7 @@ def _set_by_all(t: KernelTraits) -> bool:
     for p in t.all:
         match p.stmt:
             case ast.Assign(targets=[ast.Subscript(slice=index)]) if t.scopes.get(p.written) == "shared":
-                loops = [PlacedStatement(a, ()).name for a in p.around if isinstance(a, ast.For)]
+                loops = [_loop_name(a) for a in p.around if isinstance(a, ast.For)]
                 if loops and "Parallel" not in loops and _constant(index):
                     return True
     return False

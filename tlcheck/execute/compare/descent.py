@@ -134,7 +134,7 @@ class Descent:
     def _by_a_store(
         self, source: TracedStep, lowered: TracedStep, reader: TracedStep | None, source_reader: TracedStep | None
     ) -> Parting | None:
-        """What stands where the source has an element of a tensor: a store to that, or to what lies in its place."""
+        """Tell what a store has left where the source has an element of a tensor: it stored there, or in its place."""
         stmt = None if lowered.origin is None else lowered.origin.stmt
         is_own = isinstance(stmt, Store) and str(stmt.buffer.name) == buffer_of(lowered)
         if reader is not None and source_reader is not None and is_own and self._name(source) != self._name(lowered):

@@ -325,7 +325,7 @@ class BothLevels:
         set once or in each iteration are set in each; none where there can be neither. Raises Illegal where such
         integers take an access out of bounds.
 
-        Where such integers decide what is accessed, memory begins as zeros in a further run. Large ones lead out of a
+        A further run begins with zeros in memory if such integers decide what is accessed: large ones lead out of a
         tensor, where 0 is read whatever they are.
         """
         if not self._has_integers and self.in_each_iteration is None:
