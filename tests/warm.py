@@ -56,6 +56,7 @@ class WarmWorker(Worker):
         if not self.versions or self.running or self._process.poll() is not None or self._key in self.waiting:
             super().close()
             return
+        self.stop()  # copies that have imported a file: the next test may have another one by its name
         self.waiting[self._key] = self
         while len(self.waiting) > MOST:
             self.waiting.pop(next(iter(self.waiting))).end()
