@@ -46,6 +46,7 @@ def test_a_damaged_entry_is_none(tmp_path: Path, damage: object) -> None:
     assert cache.get("kind", key_of(1)) is None
 
 
+@pytest.mark.slow
 def test_writers_killed_at_any_time_leave_whole_entries(tmp_path: Path) -> None:
     """Two at once, while a third process trims and reads."""
     cache, moments = Cache(tmp_path), random.Random(7)

@@ -11,6 +11,7 @@ import pytest
 from tlcheck.cli.main import main
 
 
+@pytest.mark.slow
 def test_nobody_else_imports_what_it_takes() -> None:
     saved = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
     program = f"""

@@ -56,6 +56,7 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [

@@ -40,13 +40,13 @@ def test_one_block_that_is_named_counts_for_all() -> None:
     assert totals(found) == totals(cost("contiguous"))
 
 
-@pytest.mark.parametrize("ran", [(0, 2, 7), (0, 1, 4, 7)])
-def test_whichever_blocks_run_a_triangle_has_its_area(ran: tuple[int, ...]) -> None:
+def test_whichever_blocks_run_a_triangle_has_its_area() -> None:
     """Each block has a step more than the one before it: what any of them did tells the whole."""
     whole = cost("attention", "sm_90")
-    some = cost_of(snapshot("attention", "sm_90"), Request(blocks=tuple((x, 0, 0) for x in ran)))
-    assert (some.blocks, some.like) == (len(ran), len(ran))
-    assert (some.flops, totals(some)) == (whole.flops, totals(whole))
+    for ran in ((0, 7), (0, 1, 4)):
+        some = cost_of(snapshot("attention", "sm_90"), Request(blocks=tuple((x, 0, 0) for x in ran)))
+        assert (some.blocks, some.like) == (len(ran), len(ran))
+        assert (some.flops, totals(some)) == (whole.flops, totals(whole))
 
 
 def test_a_loop_to_the_nearer_of_two_ends_has_a_class_for_each_number_of_steps() -> None:

@@ -23,10 +23,10 @@ def facts(name: str, release: str) -> Facts:
 
 @pytest.mark.parametrize("fixture", ERA, ids=lambda f: f.path)
 def test_facts_are_deterministic_and_survive_json(fixture: Fixture) -> None:
-    found = facts_of(fixture.snapshot())
-    assert found == facts_of(fixture.snapshot())
+    found, again = facts_of(fixture.snapshot()), facts_of(fixture.snapshot())
+    assert found == again
     assert from_json(json.loads(json.dumps(to_json(found)))) == found
-    assert changes(found, facts_of(fixture.snapshot())) == ()
+    assert changes(found, again) == ()
     assert found.threads >= 32
     assert found.accesses
     assert {access.operation for access in found.accesses} <= OPERATIONS

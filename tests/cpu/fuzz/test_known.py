@@ -18,6 +18,8 @@ from tlcheck.fuzz.traits import TRAITS, relations, remarks, traits
 from tlcheck.remedy.reduction import bound
 from tlcheck.toolchain.resolve import resolve
 
+pytestmark = pytest.mark.xdist_group("tests/cpu/fuzz")  # the kernels are read once
+
 ROOT = Path(__file__).parents[3]
 WRONG = ROOT / "tests" / "wrong_code"
 KNOWN = msgspec.toml.decode((ROOT / "tlcheck" / "fuzz" / "known.toml").read_text())

@@ -170,6 +170,7 @@ def test_the_row_in_words_and_as_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert row["transitions"][0] == {"before": "0.1.7", "after": "0.1.7.post1", "from": "wrong", "to": "right"}
 
 
+@pytest.mark.slow
 def test_workers_do_not_all_live_at_once(workers: Mapping[str, StandInWorker], monkeypatch: pytest.MonkeyPatch) -> None:
     alive, most = set[StandInWorker](), 0
     for worker in workers.values():

@@ -124,6 +124,7 @@ def accept(folder: Path, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_both_sides_pass_where_they_were_run_and_nowhere_else(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_kernel_that_does_not_lower_is_not_run(toolchains: Toolchains, capsys:
     assert [o["kind"] for o in report["comparisons"][0]["outcomes"]] == ["error"]  # told once
 
 
+@pytest.mark.slow
 def test_without_a_gpu_nothing_passes_and_one_line_says_so(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str]
 ) -> None:

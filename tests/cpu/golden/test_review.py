@@ -13,6 +13,8 @@ from tests.cpu.golden.terminal import Terminal
 from tlcheck.cli.main import main
 from tlcheck.golden.store import GoldenStore
 
+pytestmark = pytest.mark.slow
+
 KEYS = "q quit"
 HERE = ("annotated_gemm", "cast_bf16", "loop_pipelined")
 ACCEPT = """\

