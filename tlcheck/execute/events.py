@@ -143,6 +143,12 @@ class Observer:
         outside: (worlds, lanes) or with vector lanes before.
         """
 
+    def region_left(self, place: Place, frame: Frame, outside: Mask, stores: bool) -> None:
+        """The region of a tile operator in the source is out of a tensor's bounds at these points, which are dropped.
+
+        outside: (points, worlds, lanes).
+        """
+
     # ---- asynchronous copies
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:

@@ -149,10 +149,19 @@ class Faults:
 
     def of_atomic(self, left: TensorExit, reason: str) -> Fault:
         """An atomic whose operand leaves a tensor. reason: of outputs that depend on it."""
+        return self._of_exit(left, "read of {} by an atomic", reason)
+
+    def of_negative(self, left: TensorExit, reason: str) -> Fault:
+        """A negative index that TileLang counts from the end of a tensor. reason: of outputs that depend on it."""
+        fault = self._of_exit(left, "store to {}" if left.stores else "read of {}", reason)
+        return replace(fault, what=f"{fault.what}, and TileLang counts a negative index from the end")
+
+    def _of_exit(self, left: TensorExit, act: str, reason: str) -> Fault:
+        """The fault of a statement that leaves a tensor. act: with `{}` for the element."""
         element, what = _out_of_bounds(left)
-        act = self._made(f"read of {element} by an atomic", left.block, left.lane, left.stmt)
+        made = self._made(act.format(element), left.block, left.lane, left.stmt)
         open_ = "" if self._given or self._steering.is_fixed(left.stmt) else _ON_DRAWN
-        return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_, frozenset((reason,)))
+        return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, made, None, open_, frozenset((reason,)))
 
     def of_absent(self, illegal: Illegal) -> Fault | None:
         """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""

@@ -6,16 +6,14 @@ A plain statement reads 0 there. What an atomic comes to nobody says, so that an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import Fault, Faults
 from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
-from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.worlds import inputs
+from tlcheck.execute.compare.source_exits import SourceExits
+from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.program.mixing import changed_by, is_unharmed, operation_of
 from tlcheck.program.roles import independent
@@ -30,7 +28,7 @@ class LeavingAtomics:
     """These atomics on one draw, looked for where an output is refuted."""
 
     levels: BothLevels
-    draw: inputs.Draw
+    exits: SourceExits
 
     @cached_property
     def found(self) -> tuple[TensorExit, ...]:
@@ -38,10 +36,8 @@ class LeavingAtomics:
         strayed = self.levels.source_run[0].strayed
         if not any(operation_of(stmt) for stmt in strayed):
             return ()
-        leaving = TensorExitsOfRun()
-        with suppress(Stopped):
-            self.levels.source_invocation(self.draw).run(leaving)
-        atomic = [left for left in leaving.found if operation_of(left.stmt) and not left.stores and left.mixed]
+        left_by = self.exits.of_accesses
+        atomic = [left for left in left_by if operation_of(left.stmt) and not left.stores and left.mixed]
         return tuple(left for left in atomic if not is_unharmed(left.stmt))
 
     def of_refuted(self, outcome: OutputOutcome) -> OutputOutcome:

@@ -9,16 +9,17 @@ from functools import cached_property
 from math import prod
 
 from tlcheck import reasons
-from tlcheck.execute.compare.faults import UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.faults import STRAY, UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import said_of
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
 from tlcheck.execute.compare.own_order import OwnOrder
+from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.observe.attribution import Attributed
-from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
 from tlcheck.execute.observe.races import RACING
 from tlcheck.execute.reasons import Illegal, Overrun, Stopped
 from tlcheck.execute.request import LOWERED
@@ -36,6 +37,7 @@ class OwnFaults:
 
     levels: BothLevels
     draw: inputs.Draw
+    exits: SourceExits
 
     def of_stop(self, illegal: Illegal) -> tuple[Reason, Fault | None]:
         """Why the lowered kernel stops where the source is to blame, and that fault; empty where it is not."""
@@ -52,7 +54,12 @@ class OwnFaults:
         return own, replace(stray, reasons=frozenset((own,)))
 
     def of_run(
-        self, outputs: Sequence[OutputOutcome], whose: Attributed, order: OwnOrder, leaving: LeavingAtomics
+        self,
+        outputs: Sequence[OutputOutcome],
+        whose: Attributed,
+        order: OwnOrder,
+        leaving: LeavingAtomics,
+        from_end: IndicesFromEnd,
     ) -> tuple[Fault, ...]:
         """The faults that a run to the end shows. whose: whose the races are that were seen as lowered."""
         races = [*((race.name, contest) for race, contest in whose.contested), *order.mixed]
@@ -63,11 +70,18 @@ class OwnFaults:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
+        counted = list(from_end.faults(self._source, outputs))
+        told = {(fault.buffer, fault.line) for fault in counted}
         found = [
             *early,
             *leaving.faults(self._source, outputs),
+            *counted,
             *self._unset(outputs),
-            *self._warnings(whose.ordered.values()),
+            *[
+                w
+                for w in self._warnings(whose.ordered.values())
+                if w.problem != STRAY or (w.buffer, w.line) not in told
+            ],
         ]
         return merged([fault for fault in found if fault is not None])
 
@@ -78,15 +92,7 @@ class OwnFaults:
         levels, guarded = self.levels, not self.levels.snapshot.is_on(_UNGUARDED)
         if (levels.request.is_own and guarded) or not levels.source_run[0].strayed:
             return None
-        return self._source.of_stray(illegal, self._exits, guarded=guarded)
-
-    @cached_property
-    def _exits(self) -> Sequence[TensorExit]:
-        """How the source leaves its tensors on this draw."""
-        leaving = TensorExitsOfRun()
-        with suppress(Stopped):
-            self.levels.plainly().source_invocation(self.draw).run(leaving)
-        return leaving.found
+        return self._source.of_stray(illegal, self.exits.of_accesses, guarded=guarded)
 
     @cached_property
     def _source(self) -> Faults:
@@ -107,7 +113,7 @@ class OwnFaults:
         levels, given = self.levels, self.levels.request.is_own
         if suspicious(levels.source_run[0].strayed):
             with suppress(Stopped):
-                yield from exits_of(levels.source, self._exits, levels.sizes, given)
+                yield from exits_of(levels.source, self.exits.of_accesses, levels.sizes, given)
         yield from idle_waits_of(levels.source)
         missed = None if levels.diverged is None else self._barrier(said_of(levels.diverged))
         if missed is not None and missed.reasons.intersection(open_):

@@ -19,6 +19,7 @@ from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
+from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import where_endless, without_own
 from tlcheck.execute.compare.outcome import OutputOutcome
@@ -26,6 +27,7 @@ from tlcheck.execute.compare.output_verdicts import OutputVerdicts
 from tlcheck.execute.compare.own_faults import OwnFaults
 from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.roundings import cancels, rounds
+from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.compare.specials import are_asked_for
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
@@ -176,8 +178,9 @@ class _Judge:
         if stop is None and few and not levels.request.is_own and are_asked_for(levels):
             outputs = verdicts.with_special_numbers(outputs)
         order = OwnOrder(levels, draw, self._contestable(watching, outputs))
-        leaving = LeavingAtomics(levels, draw)
-        outputs = [leaving.of_refuted(order.of_refuted(outcome)) for outcome in outputs]
+        exits = SourceExits(levels, draw)
+        leaving, from_end = LeavingAtomics(levels, exits), IndicesFromEnd(levels, draw, exits, lowered)
+        outputs = [from_end.of_refuted(leaving.of_refuted(order.of_refuted(outcome))) for outcome in outputs]
         whose = without_own(attributed(watching.watches, lambda: order.authors), levels.lowered, levels.diverged)
         outputs = [order.of_agreed(outcome, whose) for outcome in outputs]
         spent = lowered.spent + (0 if early is None else early.invocation.spent)
@@ -190,12 +193,12 @@ class _Judge:
             races=tuple([replace(race, index=self._index_of(race)) for race in whose.races]),
             contested=tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested]),
             same_elements=all(self._writes_the_same(name, source, lowered) for name in levels.outputs),
-            faults=OwnFaults(levels, draw).of_run(outputs, whose, order, leaving),
+            faults=OwnFaults(levels, draw, exits).of_run(outputs, whose, order, leaving, from_end),
         )
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
         """The report where the lowered kernel stops: for a fault of the source, or else illegally."""
-        own, fault = OwnFaults(self._levels, draw).of_stop(illegal)
+        own, fault = OwnFaults(self._levels, draw, SourceExits(self._levels, draw)).of_stop(illegal)
         reason = own or Reason(reasons.LOWERED_STOPS, f"as lowered: {illegal}")
         outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
         faults = () if fault is None else (fault,)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.program.negatives import may_be_negative
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import whole_numbers
 from tlcheck.snapshot.ir import Bind, Expr, For, Function, Stmt, Thread
@@ -34,7 +35,7 @@ class Signs:
 
     def resolved(self, index: Expr, size: Expr) -> Expr:
         """An index into an axis of this size, counted from its beginning."""
-        if not any(e.op == "sub" or (e.op == "int" and int(e.value or 0) < 0) for e in postorder([index])):
+        if not may_be_negative(index):
             return index
         if not self._known:
             for stmt in statements(self._function.body):

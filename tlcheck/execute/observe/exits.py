@@ -1,7 +1,7 @@
 """Plain indices of the source that leave a tensor: TileLang reads 0 there, and drops what is stored.
 
 A tail that leaves its tensor in all of a statement is right. A statement is noted where it stores a 0 that it has read
-out of bounds, or drops what it has read in bounds; and where its index alone says so, see `TensorExit.begins`.
+out of bounds, or drops what it has read in bounds; and where its index alone says so (`compare.warnings`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorExit:
-    """An access of a statement that leaves a tensor in some lanes.
+    """An access of a statement that leaves a tensor in some lanes, or the region of a tile operator that does.
 
     buffer: its name. index, extent: of an element out of bounds, and of the tensor. stores: whether it is the store.
     mixed: whether other accesses of the statement are in bounds in the same lanes, so that a 0 is stored or combined,
@@ -50,6 +50,7 @@ class TensorExits(Observer):
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.found: dict[tuple[Stmt, str, bool], TensorExit] = {}
+        self.regions: dict[tuple[Stmt, str, bool], TensorExit] = {}
         self._stmt: Stmt | None = None
         self._left: list[tuple[TensorExit, Mask]] = []  # loads of the statement that runs
         self._read: list[tuple[str, Mask]] = []  # the lanes of those that are in bounds
@@ -64,17 +65,19 @@ class TensorExits(Observer):
         if stmt is None:
             return
         self._begin(stmt)
-        lanes = _flat(outside & frame.mask(), frame)
-        world, lane = (int(n) for n in np.argwhere(lanes)[0])
-        index, extent = place.outside_at(frame, np.asarray(outside & frame.mask()), world, lane)
-        block = self._machine.worlds[world % len(self._machine.worlds)].block
-        left = TensorExit(stmt, place.name, index, extent, block, lane, stores)
+        left, lanes = self._made(stmt, place, frame, outside, stores)
         if not stores:
             self._left.append((left, lanes))
             self._note(left)
             return
         inside = frozenset(name for name, read in self._read if _meet(read, lanes))
-        self._note(TensorExit(stmt, place.name, index, extent, block, lane, stores, bool(inside), inside))
+        self._note(replace(left, mixed=bool(inside), others=inside))
+
+    def region_left(self, place: Place, frame: Frame, outside: Mask, stores: bool) -> None:
+        """The region of a tile operator is out of a tensor's bounds at these points."""
+        stmt = self._machine.state.at
+        if stmt is not None and (stmt, place.name, stores) not in self.regions:
+            self.regions[stmt, place.name, stores] = self._made(stmt, place, frame, outside, stores)[0]
 
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
@@ -102,6 +105,14 @@ class TensorExits(Observer):
                 if _meet(frame.mask() if mask is None else mask, lanes):
                     self._note(replace(left, mixed=True))
 
+    def _made(self, stmt: Stmt, place: Place, frame: Frame, outside: Mask, stores: bool) -> tuple[TensorExit, Mask]:
+        """The exit of the first lane that is out of bounds, and all of these lanes."""
+        lanes = _flat(outside & frame.mask(), frame)
+        world, lane = (int(n) for n in np.argwhere(lanes)[0])
+        index, extent = place.outside_at(frame, np.asarray(outside & frame.mask()), world, lane)
+        block = self._machine.worlds[world % len(self._machine.worlds)].block
+        return TensorExit(stmt, place.name, index, extent, block, lane, stores), lanes
+
     def _begin(self, stmt: Stmt) -> None:
         if stmt is not self._stmt:
             self._stmt = stmt
@@ -116,7 +127,7 @@ class TensorExits(Observer):
 
 
 class TensorExitsOfRun:
-    """Makes an observer for each machine. found: what all of them saw."""
+    """Makes an observer for each machine."""
 
     def __init__(self) -> None:
         self._made: list[TensorExits] = []
@@ -129,6 +140,11 @@ class TensorExitsOfRun:
     def found(self) -> list[TensorExit]:
         """The first access of each statement and tensor."""
         return [left for one in self._made for left in one.found.values()]
+
+    @property
+    def regions(self) -> list[TensorExit]:
+        """The first region of each tile operator and tensor."""
+        return [left for one in self._made for left in one.regions.values()]
 
 
 def _flat(mask: Mask, frame: Frame) -> Mask:

@@ -139,6 +139,13 @@ class BothLevels:
         other._all_before, other._source_run, other._by_chance, other._moved = True, None, {}, {}
         return other
 
+    def with_source(self, source: Function) -> BothLevels:
+        """The same levels with another form of the source, which has not run."""
+        other = copy(self)
+        other.source = source
+        other._source_run, other._by_chance, other._moved, other._together = None, {}, {}, {}
+        return other
+
     @property
     def has_all_before(self) -> bool:
         """Whether all blocks of kernels before the last one run."""

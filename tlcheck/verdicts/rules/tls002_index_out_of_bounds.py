@@ -3,10 +3,12 @@
 ## What it does
 
 The source accesses an element that its shared memory, registers or fragment lacks. Or an atomic reads outside a tensor.
+Or TileLang counts a negative index of a tensor from the end, as it proves its sign from the branch around it.
 
 ## Why is this bad?
 
-TileLang guards plain accesses of tensors, and drops the atomic. This access touches memory that does not exist.
+TileLang guards plain accesses of tensors, and drops the atomic. This access touches memory that does not exist. At a
+negative index of a tensor TileLang reads 0 or another element: that depends on what it can prove.
 
 The witness names the element, the shape of the buffer, and the thread or iteration.
 

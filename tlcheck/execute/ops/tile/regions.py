@@ -229,11 +229,21 @@ class Tile:
         self._observers.acting(frame)
         found = self.place.memory.take(located.position, self.kind)
         self._observers.strayed(located.outside)
+        self._left(frame, located, stores=False)
         if found.ndim < 3:
             found = found[None]
         if located.outside is None:
             return found
         return np.where(located.outside, self.kind.array.type(self.place.otherwise), found)
+
+    def _left(self, frame: Frame, located: Located, stores: bool) -> None:
+        """Publish that active lanes have points out of a tensor's bounds."""
+        outside, holes = located.outside, self.lattice.holes(frame)
+        if outside is None or not self._observers.hear(Observer.region_left):
+            return
+        outside = outside if holes is None else outside & ~holes
+        if self.place.is_left(outside, frame):
+            self._observers.region_left(self.place, frame, outside, stores)
 
     def elements(self, frame: Frame) -> Elements:
         """Return the region's elements, as an operation that the author waits for himself holds them."""
@@ -244,6 +254,7 @@ class Tile:
         """Write elements in the active lanes; those outside the buffer are dropped."""
         located = self.located(frame)
         mask = self._mask(frame, located)
+        self._left(frame, located, stores=True)
         self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
         self._observers.tile_written(self.place, located.position, mask, frame.lanes, values)

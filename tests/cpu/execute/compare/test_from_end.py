@@ -1,0 +1,64 @@
+"""Negative indices that TileLang counts from the end, and the source does not for certain, are out of bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.execute.ops.tile.building import Index, Kernel, add, call, load, number, parallel, region, variable
+from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.run import execute
+from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
+
+ROWS, SIZE, STEPS = 9, 32, 2
+LAST = ROWS - 1
+
+
+def _executed(*, tile: bool, below: int, row: int) -> Execution:
+    """Each step copies row k - 1 of A to row k of C; those below some copy the same row of B to row k of D.
+
+    tile: by T.copy, not T.Parallel. row: of B that the first step copies as lowered.
+    """
+    kernel = Kernel(threads=SIZE)
+    a, b = (kernel.tensor(name, "int32", (ROWS, SIZE)) for name in "AB")
+    c, d = (kernel.tensor(name, "int32", (STEPS, SIZE)) for name in "CD")
+    k, i = variable("k"), variable("i")
+    before = Expr("sub", "int32", (k, number(1)))
+
+    def copied(source: Buffer, target: Buffer) -> Stmt:
+        if tile:
+            return call("copy", region(source, (before, 0), (1, SIZE)), region(target, (k, 0), (1, SIZE)))
+        return parallel((SIZE,), (i,), Store(target, (k, i), load(source, before, i)))
+
+    def stored(target: Buffer, source: Buffer, at: Index) -> Stmt:
+        return Store(target, (k, kernel.tx), load(source, at, kernel.tx))
+
+    def steps(halo: Stmt, body: Stmt) -> Stmt:
+        held = Expr("lt", "bool", (k, number(below)))
+        return For(k, number(0), number(STEPS), "serial", Seq((halo, If(held, body))))
+
+    is_first = Expr("eq", "bool", (k, number(0)))
+    zeros = Store(c, (k, kernel.tx), number(0))
+    lowered = steps(
+        If(is_first, zeros, stored(c, a, before)), If(is_first, stored(d, b, add(k, row)), stored(d, b, before))
+    )
+    return execute(kernel.snapshot([steps(copied(a, c), copied(b, d))], [lowered]))
+
+
+@pytest.mark.parametrize("tile", [True, False])
+def test_a_negative_index_that_is_counted_from_the_end_is_the_authors(tile: bool) -> None:
+    found = _executed(tile=tile, below=1, row=LAST)
+    (fault,) = [fault for fault in found.faults if not fault.warning]
+    assert (fault.problem, fault.open) == ("source-bounds", "")
+    assert not [other for other in found.faults if other.problem == "source-stray" and other.buffer == fault.buffer]
+    assert fault.what.startswith("the index of B[-1, 0] is out of bounds: B has the shape [9, 32], and TileLang counts")
+    assert [o.verdict for o in found.outputs if o.name == "C"] == ["agreed"]
+    assert [(o.verdict, o.reason in fault.reasons) for o in found.outputs if o.name == "D"] == [("undecided", True)]
+
+
+@pytest.mark.parametrize("tile", [True, False])
+@pytest.mark.parametrize(("below", "row"), [(1, LAST - 1), (STEPS, LAST)])
+def test_another_row_is_not_the_authors(tile: bool, below: int, row: int) -> None:
+    """A row that no reading has; and the last one for an index that is not always negative."""
+    found = _executed(tile=tile, below=below, row=row)
+    assert not [fault for fault in found.faults if not fault.warning]
+    assert [o.verdict for o in found.outputs if o.name == "D"] == ["refuted"]

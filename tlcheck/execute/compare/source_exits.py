@@ -1,0 +1,38 @@
+"""How the source leaves its tensors: one run of it, on one draw, for all who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.levels import BothLevels
+
+
+@dataclass(frozen=True)
+class SourceExits:
+    """The exits of the source, which runs if somebody asks."""
+
+    levels: BothLevels
+    draw: inputs.Draw
+
+    @property
+    def of_accesses(self) -> Sequence[TensorExit]:
+        """Those of plain indices, the first of each statement and tensor."""
+        return self._run.found
+
+    @property
+    def of_regions(self) -> Sequence[TensorExit]:
+        """Those of tile operators, the first of each statement and tensor."""
+        return self._run.regions
+
+    @cached_property
+    def _run(self) -> TensorExitsOfRun:
+        leaving = TensorExitsOfRun()
+        with suppress(Stopped):
+            self.levels.plainly().source_invocation(self.draw).run(leaving)
+        return leaving
