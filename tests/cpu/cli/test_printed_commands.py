@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu import wrong_kernels
 from tests.cpu.checking import RIGHT, installed
 from tlcheck.cli.main import main
 from tlcheck.files import cache_root
@@ -16,7 +17,6 @@ from tlcheck.gate import bisect
 from tlcheck.toolchain.releases import PINNED
 
 _PRINTED = re.compile(r"`(tlcheck [^`]+)`|(?:since when|by which pass): (tlcheck [^;\n]+)")
-_KERNELS = Path(__file__).parents[2] / "wrong_code" / "kernels.py"
 _OF_A_TERMINAL = ("tlcheck golden review",)
 
 
@@ -56,7 +56,7 @@ def test_commands_are_found() -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "my kernels"
     folder.mkdir()
-    shutil.copy(_KERNELS, folder / "kernels.py")
+    wrong_kernels.written("gemm", folder)
     shutil.copy(RIGHT, folder / "right.snapshot.json")
     (folder / "pyproject.toml").write_text("[tool.tlcheck]\n")
     monkeypatch.chdir(tmp_path)

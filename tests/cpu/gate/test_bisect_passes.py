@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.cpu import wrong_kernels
 from tests.cpu.checking import (
     INVARIANT,
     RIGHT,
@@ -206,20 +207,14 @@ def test_an_output_is_executed_after_every_pass(
     name: str,
     output: str,
     inputs: str,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     installed(release)
     monkeypatch.chdir(Path(__file__).parents[3])
-    argv = [
-        "bisect",
-        *f"tests/wrong_code/kernels.py::{case}".split(),
-        "--arch",
-        arch,
-        "--toolchain",
-        release,
-        "--passes",
-    ]
+    file = wrong_kernels.written(case.partition(" ")[0], tmp_path)
+    argv = ["bisect", *f"{file}::{case}".split(), "--arch", arch, "--toolchain", release, "--passes"]
     assert main([*argv, "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     (guilty,) = (guilty for guilty in row["guilty"] if guilty["finding"]["buffer"] == output)
@@ -234,12 +229,12 @@ def test_an_output_is_executed_after_every_pass(
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 def test_what_the_code_generator_does_is_no_fault_of_a_pass(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A difference of 8 bits wraps in TIR and is an int in CUDA; its inputs are those that the whole kernel has."""
     installed(PINNED)
     monkeypatch.chdir(Path(__file__).parents[3])
-    case = ["tests/wrong_code/kernels.py::widened", "--arch", "sm_80", "--toolchain", PINNED]
+    case = [f"{wrong_kernels.written('widened', tmp_path)}::widened", "--arch", "sm_80", "--toolchain", PINNED]
     assert main(["bisect", *case, "--passes", "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     (guilty,) = row["guilty"]
@@ -253,14 +248,14 @@ def test_what_the_code_generator_does_is_no_fault_of_a_pass(
 @pytest.mark.usefixtures("kept_results")
 @pytest.mark.parametrize("ran", [True, False])
 def test_an_order_is_asked_of_the_pass_that_should_make_it(
-    ran: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ran: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """0.1.15 puts no fence after a pipeline's loop; a checkout without that pass is told that it lacks it."""
     installed(PINNED)
     monkeypatch.chdir(Path(__file__).parents[3])
     if not ran:
         monkeypatch.setattr(bisect, "read_snapshot", lambda file: without(read_snapshot(file), "tl.InjectFenceProxy"))
-    case = ["tests/wrong_code/kernels.py::drained", "--arch", "sm_90", "--toolchain", PINNED]
+    case = [f"{wrong_kernels.written('drained', tmp_path)}::drained", "--arch", "sm_90", "--toolchain", PINNED]
     assert main(["bisect", *case, "--passes", "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert {guilty["pass"] for guilty in row["guilty"]} == {"tl.InjectFenceProxy"}

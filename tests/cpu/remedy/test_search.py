@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.cpu import wrong_kernels
 from tests.cpu.checking import installed, make_atomic, make_finding, make_run
 from tlcheck.cli.main import main
 from tlcheck.lower.runs import Lowered
@@ -152,9 +153,10 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], searched: Any) -> N
 
 @pytest.mark.toolchain
 @pytest.mark.slow
-def test_a_kernel_whose_copies_are_waited_for_too_late(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kernel_whose_copies_are_waited_for_too_late(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed("0.1.9")
+    file = wrong_kernels.written("gemm", tmp_path)
     sizes = [word for size in ("m=32", "n=32", "k=160", "block=32") for word in ("--arg", size)]
-    command = ["fix", "tests/wrong_code/kernels.py::gemm", *sizes, "--toolchain", "0.1.9", "--arch", "sm_80", "-q"]
+    command = ["fix", f"{file}::gemm", *sizes, "--toolchain", "0.1.9", "--arch", "sm_80", "-q"]
     assert main(command) == 0
     assert "  TIR_USE_ASYNC_COPY=False: all claims agree\n" in capsys.readouterr().out

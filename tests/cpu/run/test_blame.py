@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cpu import wrong_kernels
 from tests.cpu.checking import make_run, published
 from tlcheck.cli import progress
 from tlcheck.cli import run as command
@@ -17,7 +18,6 @@ from tlcheck.run.blame import Blame
 
 CASES = Path(__file__).parent / "blamed_cases.py"
 ATOMICS = Path(__file__).parents[3] / "cases" / "atomics.py"
-WRONG = Path(__file__).parents[2] / "wrong_code" / "kernels.py"
 
 
 def run(
@@ -53,9 +53,10 @@ class TestBlame:
 
     def test_a_pass_configuration_goes_over_the_kernels_own(self, tmp_path: Path) -> None:
         answers = []
+        file = wrong_kernels.written("replaced", tmp_path)
         for number, given in enumerate(([], ["--pass-config", "TIR_USE_ASYNC_COPY=False"])):
             output = tmp_path / f"{number}.json"
-            command = ["run", f"{WRONG}::replaced", "--device", "cpu", "--arch", "sm_80", "--toolchain", "0.1.15"]
+            command = ["run", f"{file}::replaced", "--device", "cpu", "--arch", "sm_80", "--toolchain", "0.1.15"]
             main([*command, *given, "-o", str(output)])
             answers += [found["lowered"]["answer"] for found in published(output.read_text(), "run-cpu")["runs"]]
         assert answers == ["differs", "agrees"]
@@ -83,7 +84,7 @@ class TestBlame:
     def test_a_kernel_that_is_lowered_wrongly_is_tilelangs(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        code, found = run(tmp_path, "loop", "0.1.7", WRONG)
+        code, found = run(tmp_path, "loop", "0.1.7", wrong_kernels.written("loop", tmp_path))
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "agrees", "differs")
         (refuted,) = found["lowered"]["refuted"]
         assert refuted["buffer"] == "C"
@@ -120,10 +121,20 @@ class TestBlame:
     def test_the_trace_of_a_wrong_element_has_the_same_inputs(
         self, named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        _, found = run(tmp_path, "loop", "0.1.7", WRONG)
+        _, found = run(tmp_path, "loop", "0.1.7", wrong_kernels.written("loop", tmp_path))
         witness = found["lowered"]["refuted"][0]["finding"]["witness"]
         element = ["--element", f"C[{', '.join(map(str, witness['index']))}]"] if named else []
-        command = ["trace", f"{WRONG}::loop", "--arch", "sm_80", "--toolchain", "0.1.7", "--format", "json", *element]
+        command = [
+            "trace",
+            f"{tmp_path / 'kernels.py'}::loop",
+            "--arch",
+            "sm_80",
+            "--toolchain",
+            "0.1.7",
+            "--format",
+            "json",
+            *element,
+        ]
         capsys.readouterr()
         assert main(command) == 1
         (traced,) = published(capsys.readouterr().out, "trace")["runs"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu import wrong_kernels
 from tests.cpu.checking import installed
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
@@ -16,7 +17,7 @@ from tlcheck.verdicts.rules.pages import index, pages, write
 from tlcheck.verdicts.rules.rule import rules
 
 DOCS = Path(__file__).parents[4] / "docs" / "rules"
-KERNELS = DOCS.parents[1] / "tests" / "wrong_code" / "kernels.py"  # a user's `kernels.py` on the pages
+KERNELS = wrong_kernels.FILE  # a user's `kernels.py` on the pages
 
 
 def test_there_is_a_page_for_each_rule_as_the_rule_itself_says() -> None:
@@ -61,8 +62,11 @@ def test_examples_that_are_lowered_say_what_the_page_shows(
     """Else paste what the command says, then `make docs`."""
     words = shlex.split(command)
     installed(words[words.index("--toolchain") + 1] if "--toolchain" in words else PINNED)
-    file = words[1].partition("::")[0]
-    (tmp_path / file).write_text(KERNELS.read_text() if file == KERNELS.name else code)
+    file, _, name = words[1].partition("::")
+    if file == KERNELS.name:
+        wrong_kernels.written(name, tmp_path)
+    else:
+        (tmp_path / file).write_text(code)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     main(words)
