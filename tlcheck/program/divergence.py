@@ -1,29 +1,50 @@
-"""Find the statements of a source that only some threads of a block may reach."""
+"""Find the statements of a source that only some threads of a block may reach, or that differ between threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
 from tlcheck.signatures.calls import name_of_call
-from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Thread, While
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import children, postorder, statements
 
 
 def divergent_calls(function: Function, names: Collection[str]) -> Iterator[Stmt]:
     """The calls of these names under a condition, or in a loop, that may differ between the threads of a block."""
-    tensors = {b.data.uid for b in function.buffers}
-
-    def differs(root: Expr, threads: set[int]) -> bool:
-        return _differs(root, threads, tensors)
-
-    threads = variables_of_threads(function, differs)
-    left: list[tuple[Stmt, bool]] = [(function.body, False)]
-    while left:
-        stmt, divergent = left.pop()
+    for stmt, divergent, _ in _reached(function, _differing(function)):
         if divergent and isinstance(stmt, Evaluate) and name_of_call(stmt.value) in names:
             yield stmt
-        divergent = divergent or any(differs(e, threads) for e in _deciding(stmt))
-        left += [(child, divergent) for child in reversed(list(children(stmt)))]
+
+
+def fragments_of_threads(function: Function) -> frozenset[int]:
+    """The pointers of fragments of which a thread may store other elements than the others, outside of T.Parallel."""
+    differs = _differing(function)
+    return frozenset(
+        stmt.buffer.data.uid
+        for stmt, divergent, iterating in _reached(function, differs)
+        if isinstance(stmt, Store)
+        and stmt.buffer.scope == "local.fragment"
+        and not iterating
+        and (divergent or any(map(differs, stmt.indices)))
+    )
+
+
+def _differing(function: Function) -> Callable[[Expr], bool]:
+    """Return what tells whether an expression may differ between the threads of a block."""
+    tensors = {b.data.uid for b in function.buffers}
+    threads = variables_of_threads(function, lambda root, threads: _differs(root, threads, tensors))
+    return lambda root: _differs(root, threads, tensors)
+
+
+def _reached(function: Function, differs: Callable[[Expr], bool]) -> Iterator[tuple[Stmt, bool, bool]]:
+    """Yield the statements, with whether only some threads may reach them, and whether they are in a T.Parallel."""
+    left: list[tuple[Stmt, bool, bool]] = [(function.body, False, False)]
+    while left:
+        stmt, divergent, iterating = left.pop()
+        yield stmt, divergent, iterating
+        divergent = divergent or any(map(differs, _deciding(stmt)))
+        iterating = iterating or (isinstance(stmt, For) and stmt.kind == "parallel")
+        left += [(child, divergent, iterating) for child in reversed(list(children(stmt)))]
 
 
 def _deciding(stmt: Stmt) -> tuple[Expr, ...]:

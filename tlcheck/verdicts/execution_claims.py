@@ -13,6 +13,7 @@ from tlcheck.execute.compare.faults import (
     ABSENT_LANE,
     BARRIER,
     BOUNDS,
+    FRAGMENT,
     PROMISE,
     RACE,
     STRAY,
@@ -71,6 +72,7 @@ from tlcheck.witness import Accesses, Act, Element, Term, Witness
 _ADVICE = {
     RACE: "T.atomic_add, T.sync_threads() between the two accesses, or an element of its own for each thread and block",
     BOUNDS: "guard the index, or make the buffer larger",
+    FRAGMENT: "keep it in shared memory (T.alloc_shared), or store it by T.Parallel or a tile operator",
     UNSET: "T.clear or T.fill it before it is read",
     BARRIER: "move it out of the branch, so that all threads of the block reach it",
     PROMISE: "guard what needs the condition with `if`, or assume what holds for all blocks, threads and inputs",

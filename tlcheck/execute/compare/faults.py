@@ -18,6 +18,7 @@ import numpy as np
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.exits import TensorExit
+from tlcheck.execute.observe.foreign_reads import ForeignRead
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.options import ABSENT
@@ -25,6 +26,7 @@ from tlcheck.execute.reasons import AbsentLanes, Deadlock, Illegal, NotModelled,
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.divergence import divergent_calls
+from tlcheck.program.flow import Flow
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
@@ -35,6 +37,7 @@ from tlcheck.witness import indexed, shaped
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
 STRAY, UNWRITTEN, ABSENT_LANE = "source-stray", "source-unwritten", "source-absent-lane"
+FRAGMENT = "source-fragment"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case"
 _BLOCK = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 _REDUCTIONS = ("reduce", "finalize_reducer", "finalize_reducer_v2")
@@ -163,6 +166,19 @@ class Faults:
         open_ = "" if self._given or self._steering.is_fixed(left.stmt) else _ON_DRAWN
         return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, made, None, open_, frozenset((reason,)))
 
+    def of_fragment(self, read: ForeignRead, reason: str) -> Fault:
+        """A fragment's element that one thread stores and another one reads. reason: of outputs that depend on it."""
+        index = self._index(self._buffers.get(read.buffer), (read.element,))
+        element = indexed(read.buffer, index)
+        who = f"thread {read.lane}" if read.lane >= 0 else "the block"
+        what = f"{who} reads {element}, which thread {read.owner} has stored in its own registers"
+        first = self._made(f"store to {element}", read.block, read.owner, read.writer)
+        second = self._made(f"read of {element}", read.block, read.lane, read.stmt)
+        fixed = self._given or all(self._steering.is_fixed(stmt) for stmt in (read.writer, read.stmt))
+        line = 0 if read.stmt is None else read.stmt.line
+        why, reasons = "" if fixed else _ON_DRAWN, frozenset((reason,))
+        return Fault(FRAGMENT, read.buffer, line, what, index, first, second, why, reasons)
+
     def of_absent(self, illegal: Illegal) -> Fault | None:
         """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""
         found = next(divergent_calls(self._function, _REDUCTIONS), None) if isinstance(illegal, AbsentLanes) else None
@@ -240,7 +256,7 @@ class Faults:
         """An output that depends on memory of a block that nothing set. reads: of such memory, in their order. share:
         how much of the output does, in words.
         """
-        flow = _Flow(self._function, output)
+        flow = Flow(self._function, output)
         among = [read for read in reads if read.uid in flow.buffers or read.uid == ABSENT]
         steered = [s for s in flow.writers if not self._steering.is_fixed(s) and not _adds(s)]
         certain = [read for read in among if self._given or (not steered and self._steering.is_fixed(read.stmt))]
@@ -264,7 +280,7 @@ class Faults:
         buffer = self._buffers.get(fault.buffer)
         if buffer is None:
             return fault
-        into = {name: why for name, why in reasons.items() if buffer.data.uid in _Flow(self._function, name).buffers}
+        into = {name: why for name, why in reasons.items() if buffer.data.uid in Flow(self._function, name).buffers}
         return replace(fault, reasons=fault.reasons | set(into.values()), outputs=(*fault.outputs, *into))
 
     def _made(self, kind: str, block: tuple[int, int, int], lane: int, stmt: Stmt | None) -> Access:
@@ -386,34 +402,6 @@ def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:
         named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
         if buffer.data.uid in named or (isinstance(stmt, Store) and stmt.buffer.data.uid == buffer.data.uid):
             yield stmt
-
-
-class _Flow:
-    """A record of what an output is made of. buffers: their pointers, and variables; writers: the statements that write
-    these buffers.
-    """
-
-    def __init__(self, function: Function, output: str) -> None:
-        self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
-        self.writers: list[Stmt] = []
-        while True:
-            before = len(self.buffers)
-            self.writers = []
-            for stmt in statements(function.body):
-                named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
-                into = _written_by(stmt) or named
-                if into & self.buffers and isinstance(stmt, (Store, Evaluate, Bind)):
-                    self.buffers |= named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
-                    if not isinstance(stmt, Bind):
-                        self.writers.append(stmt)
-            if len(self.buffers) == before:
-                return
-
-
-def _written_by(stmt: Stmt) -> set[int]:
-    if isinstance(stmt, Store):
-        return {stmt.buffer.data.uid}
-    return {stmt.var.uid} if isinstance(stmt, Bind) else set()
 
 
 def _out_of_bounds(left: Illegal | TensorExit) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from math import prod
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import STRAY, UNCOMMITTED, Fault, Faults, merged
+from tlcheck.execute.compare.fragment_reads import FragmentReads
 from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import said_of
@@ -28,6 +29,7 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.reasons import UNSAID, Reason
 
+OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads
 _UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
 
 
@@ -58,10 +60,12 @@ class OwnFaults:
         outputs: Sequence[OutputOutcome],
         whose: Attributed,
         order: OwnOrder,
-        leaving: LeavingAtomics,
-        from_end: IndicesFromEnd,
+        reads: Sequence[OwnReads],
     ) -> tuple[Fault, ...]:
-        """The faults that a run to the end shows. whose: whose the races are that were seen as lowered."""
+        """The faults that a run to the end shows. whose: whose the races are that were seen as lowered.
+
+        reads: those of the source that nobody says the value of.
+        """
         races = [*((race.name, contest) for race, contest in whose.contested), *order.mixed]
         open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
         untold = open_ - {contest.words(name) for name, contest in races}
@@ -70,12 +74,11 @@ class OwnFaults:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
-        counted = list(from_end.faults(self._source, outputs))
-        told = {(fault.buffer, fault.line) for fault in counted}
+        own = [fault for each in reads for fault in each.faults(self._source, outputs)]
+        told = {(fault.buffer, fault.line) for fault in own}
         found = [
             *early,
-            *leaving.faults(self._source, outputs),
-            *counted,
+            *own,
             *self._unset(outputs),
             *[
                 w

@@ -19,12 +19,13 @@ from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
+from tlcheck.execute.compare.fragment_reads import FragmentReads
 from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import where_endless, without_own
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
-from tlcheck.execute.compare.own_faults import OwnFaults
+from tlcheck.execute.compare.own_faults import OwnFaults, OwnReads
 from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.roundings import cancels, rounds
 from tlcheck.execute.compare.source_exits import SourceExits
@@ -179,8 +180,11 @@ class _Judge:
             outputs = verdicts.with_special_numbers(outputs)
         order = OwnOrder(levels, draw, self._contestable(watching, outputs))
         exits = SourceExits(levels, draw)
-        leaving, from_end = LeavingAtomics(levels, exits), IndicesFromEnd(levels, draw, exits, lowered)
-        outputs = [from_end.of_refuted(leaving.of_refuted(order.of_refuted(outcome))) for outcome in outputs]
+        outputs = list(map(order.of_refuted, outputs))
+        reads: list[OwnReads] = [LeavingAtomics(levels, exits), FragmentReads(levels, draw)]
+        reads += [IndicesFromEnd(levels, draw, exits, lowered)]
+        for own in reads:
+            outputs = list(map(own.of_refuted, outputs))
         whose = without_own(attributed(watching.watches, lambda: order.authors), levels.lowered, levels.diverged)
         outputs = [order.of_agreed(outcome, whose) for outcome in outputs]
         spent = lowered.spent + (0 if early is None else early.invocation.spent)
@@ -193,7 +197,7 @@ class _Judge:
             races=tuple([replace(race, index=self._index_of(race)) for race in whose.races]),
             contested=tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested]),
             same_elements=all(self._writes_the_same(name, source, lowered) for name in levels.outputs),
-            faults=OwnFaults(levels, draw, exits).of_run(outputs, whose, order, leaving, from_end),
+            faults=OwnFaults(levels, draw, exits).of_run(outputs, whose, order, reads),
         )
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:

@@ -1,0 +1,35 @@
+"""What an output of a function is made of, whatever the indices."""
+
+from __future__ import annotations
+
+from tlcheck.program.roles import accesses
+from tlcheck.snapshot.ir import Bind, Evaluate, Function, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+
+class Flow:
+    """A record of what an output is made of. buffers: their pointers, and variables; writers: the statements that write
+    these buffers.
+    """
+
+    def __init__(self, function: Function, output: str) -> None:
+        self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
+        self.writers: list[Stmt] = []
+        while True:
+            before = len(self.buffers)
+            self.writers = []
+            for stmt in statements(function.body):
+                named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
+                into = _written_by(stmt) or named
+                if into & self.buffers and isinstance(stmt, (Store, Evaluate, Bind)):
+                    self.buffers |= named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
+                    if not isinstance(stmt, Bind):
+                        self.writers.append(stmt)
+            if len(self.buffers) == before:
+                return
+
+
+def _written_by(stmt: Stmt) -> set[int]:
+    if isinstance(stmt, Store):
+        return {stmt.buffer.data.uid}
+    return {stmt.var.uid} if isinstance(stmt, Bind) else set()
