@@ -10,9 +10,10 @@ help:
 	@echo "that take long: test-releases test-wheel test-cluster mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
+EXTRAS := dev
 .venv/stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	touch $@
 
 # The install is a no-op when the toolchain is there; it lives in the user's cache, not here.
