@@ -17,10 +17,9 @@ import pytest
 from tlcheck import workshop
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
-from tlcheck.run import blame
 from tlcheck.run.processes import CopiedProcess
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts import judge
+from tlcheck.verdicts import bench, judge
 from tlcheck.verdicts.judge import JudgingProcess as Process
 
 WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
@@ -116,35 +115,33 @@ class WarmProcess(Process):
         super().kill()
 
 
-class WarmCopies(CopiedProcess):
-    """A process for tasks without a GPU that takes the place of an earlier one of the same toolchain."""
+class WarmCopies:
+    """What becomes of a process for tasks without a GPU: the next one of its toolchain takes it over."""
 
-    waiting: dict[str, WarmCopies] = {}  # noqa: RUF012
+    waiting: dict[str, CopiedProcess] = {}  # noqa: RUF012
+    begin, end = CopiedProcess.__init__, CopiedProcess.close
 
-    def __init__(self, toolchain: Toolchain) -> None:
-        super().__init__(toolchain)
-        self.command[1:1] = [WRAPPER, str(self._place)]
-        self._key = _placed(str(toolchain.python))
-        self._place.write_text(_situation())
-        earlier = self.waiting.pop(self._key, None)
+    @staticmethod
+    def take(process: CopiedProcess, toolchain: Toolchain) -> None:
+        """Begin one, or take over an earlier one's."""
+        WarmCopies.begin(process, toolchain)
+        earlier = WarmCopies.waiting.pop(_placed(process.command[0]), None)
         if earlier is not None:
-            self._scratch.cleanup()
-            self._scratch, self._process, self.command = earlier._scratch, earlier._process, earlier.command
-            self._place.write_text(_situation())
+            process._scratch.cleanup()
+            process._scratch, process._process, process.command = earlier._scratch, earlier._process, earlier.command
+        place = Path(process._scratch.name) / "place.json"
+        if earlier is None:
+            process.command[1:1] = [WRAPPER, str(place)]
+        place.write_text(_situation())
 
-    def close(self) -> None:
-        """Leave the process to the next one."""
-        if self._process is None or self._key in self.waiting:
-            super().close()
+    @staticmethod
+    def leave(process: CopiedProcess) -> None:
+        """Leave it to the next one."""
+        key = _placed(process.command[0])
+        if process._process is None or key in WarmCopies.waiting:
+            WarmCopies.end(process)
         else:
-            self.waiting[self._key] = self
-
-    def end(self) -> None:
-        super().close()
-
-    @property
-    def _place(self) -> Path:
-        return Path(self._scratch.name) / "place.json"
+            WarmCopies.waiting[key] = process
 
 
 def _situation() -> str:
@@ -154,18 +151,20 @@ def _situation() -> str:
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Have commands use them."""
-    for module in (session, workshop):
+    for module in (session, workshop, bench):
         patch.setattr(module, "Worker", WarmWorker)
     patch.setattr(judge, "JudgingProcess", WarmProcess)
-    patch.setattr(blame, "CopiedProcess", WarmCopies)
+    patch.setattr(CopiedProcess, "__init__", WarmCopies.take)
+    patch.setattr(CopiedProcess, "close", WarmCopies.leave)
 
 
 def uninstall(patch: pytest.MonkeyPatch) -> None:
     """Have commands start their own."""
-    for module in (session, workshop):
+    for module in (session, workshop, bench):
         patch.setattr(module, "Worker", Worker)
     patch.setattr(judge, "JudgingProcess", Process)
-    patch.setattr(blame, "CopiedProcess", CopiedProcess)
+    patch.setattr(CopiedProcess, "__init__", WarmCopies.begin)
+    patch.setattr(CopiedProcess, "close", WarmCopies.end)
 
 
 def end() -> None:
@@ -175,7 +174,7 @@ def end() -> None:
     for process in WarmProcess.waiting:
         process.stop()
     for copies in WarmCopies.waiting.values():
-        copies.end()
+        WarmCopies.end(copies)
     WarmWorker.waiting.clear()
     WarmProcess.waiting.clear()
     WarmCopies.waiting.clear()

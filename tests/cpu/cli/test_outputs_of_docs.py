@@ -24,6 +24,7 @@ def test_there_are_some() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_results")
 @pytest.mark.parametrize(("command", "output"), SHOWN)
 def test_the_output_is_what_the_command_says(
     command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -12,6 +12,7 @@ from tlcheck.toolchain.resolve import resolve
 
 
 @pytest.mark.slow
+@pytest.mark.toolchain
 def test_a_loop_that_begins_at_a_thread_is_found_again(tmp_path: Path) -> None:
     """`begun` of docs/findings.md, in a composed kernel of one such loop: wrong in 0.1.15."""
     kernel = make(428)

@@ -232,6 +232,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzBench]:
 
 
 @pytest.mark.slow
+@pytest.mark.toolchain
 @pytest.mark.parametrize("name", [name for name, entry in KNOWN.items() if "0.1.15" in entry["releases"]])
 def test_a_campaign_names_a_finding_by_its_own_kernel(name: str, bench: FuzzBench) -> None:
     function, text = kernels()[name]

@@ -57,6 +57,7 @@ RACE = "tests/fixtures/wrong/wait-0.1.9.snapshot.json"
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_results")
 @pytest.mark.parametrize(
     ("options", "code", "last"),
     [

@@ -111,8 +111,9 @@ def test_the_source_is_as_written(worker: Client, lower: Lower) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("bare")
-@pytest.mark.parametrize("release", ["0.1.7", PINNED])
+@pytest.mark.parametrize(
+    "release", [pytest.param(release, marks=pytest.mark.xdist_group(release)) for release in ("0.1.7", PINNED)]
+)
 def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path) -> None:
     """Instruments and spans change nothing, in either dialect of TVM's graphs."""
     toolchain = installed(release)
@@ -157,6 +158,7 @@ def test_an_unknown_pass_configuration_is_told_with_one_that_is_near(worker: Cli
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("0.1.7")
 def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
     """Of a release that places shared memory differently in each process; goldens are made of the pinned one's."""
     made = installed("0.1.7")
@@ -223,7 +225,7 @@ def pinned() -> Iterator[Client]:
         yield worker
 
 
-@pytest.mark.xdist_group("pinned worker")
+@pytest.mark.xdist_group(PINNED)
 def test_what_goes_wrong_in_the_code_generation_says_so(pinned: Client, lower: Lower) -> None:
     failure = failure_of(lower(pinned, "varying", WRONG, arch="sm_80"))
     assert (failure.kind, failure.phase) == ("exception", "lower")
@@ -231,7 +233,7 @@ def test_what_goes_wrong_in_the_code_generation_says_so(pinned: Client, lower: L
     assert str(failure.where).startswith(f"{WRONG}:")
 
 
-@pytest.mark.xdist_group("pinned worker")
+@pytest.mark.xdist_group(PINNED)
 def test_newer_forms(pinned: Client, lower: Lower) -> None:
     for name, args in (("traced", {"rows": "256", "threads": "64"}), ("tuned", {"rows": "256", "threads": "64"})):
         snapshot = read(lower(pinned, name, EAGER, args=args))
@@ -239,13 +241,13 @@ def test_newer_forms(pinned: Client, lower: Lower) -> None:
         assert "__launch_bounds__(64" in snapshot.cuda
 
 
-@pytest.mark.xdist_group("pinned worker")
+@pytest.mark.xdist_group(PINNED)
 def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Client, lower: Lower) -> None:
     failure = failure_of(lower(pinned, "traced", EAGER))
     assert (failure.kind, failure.message) == ("usage", "traced needs --arg rows=...")
 
 
-@pytest.mark.xdist_group("pinned worker")
+@pytest.mark.xdist_group(PINNED)
 def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Client, lower: Lower, tmp_path: Path) -> None:
     file = tmp_path / "cases.py"
     file.write_text("from forms import simt\nfrom tlcheck import Case\n\ncase = Case(simt, {'rows': 256})\n")

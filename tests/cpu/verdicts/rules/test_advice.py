@@ -14,7 +14,7 @@ from tests.cpu.checking import installed
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.toolchain
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 KERNELS = {  # file -> release, arch
     "advice": (PINNED, "sm_90"),
