@@ -52,7 +52,8 @@ class Descent:
     """Follows two trees of one kernel.
 
     copied: of each buffer, where elements of tensors are copied to. writes_last: says of a lowered step which statement
-    writes its cell last of all. racing: the ids of lowered statements of which nothing orders two.
+    writes its cell last of all. racing: the ids of lowered statements of which nothing orders two. elsewhere: says of a
+    step of the source and a lowered one which other element of the buffer the lowered one is; empty where it is none.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Descent:
         copied: Mapping[str, Mapping[tuple[str, str], str]],
         writes_last: Callable[[TracedStep], Stmt | None],
         racing: Collection[tuple[int, int]] = (),
+        elsewhere: Callable[[TracedStep, TracedStep], str] = lambda source, lowered: "",
     ) -> None:
         self._counterparts, self._copied, self._writes_last = counterparts, copied, writes_last
-        self._racing = racing
+        self._racing, self._elsewhere = racing, elsewhere
 
     def parting(
         self,
@@ -73,8 +75,8 @@ class Descent:
         source_reader: TracedStep | None = None,
     ) -> Parting | None:
         """Return where two steps that differ part; None where that cannot be told."""
-        source = self._behind(source, self._counterparts.lowered_names)
-        lowered = self._behind(lowered, self._counterparts.names)
+        source, source_reader = self._behind(source, source_reader, self._counterparts.lowered_names)
+        lowered, reader = self._behind(lowered, reader, self._counterparts.names)
         by = reader, source_reader
         if lowered.origin is None:
             return self._unmade(source, lowered, *by)
@@ -97,14 +99,16 @@ class Descent:
             return self._by_other_statements(source, lowered, other, *by)
         return self._of_operands(source, lowered)
 
-    def _behind(self, step: TracedStep, known: frozenset[str]) -> TracedStep:
-        """The step behind copies through buffers that the other level does not have."""
+    def _behind(
+        self, step: TracedStep, reader: TracedStep | None, known: frozenset[str]
+    ) -> tuple[TracedStep, TracedStep | None]:
+        """The step behind copies through buffers that the other level does not have, and the copy that reads it."""
         while step.origin is not None and self._name(step) not in known:
             same = [source for source in step.sources if equal(source.value, step.value) and not source.input]
             if len(same) != 1:
                 break
-            step = same[0]
-        return step
+            step, reader = same[0], step
+        return step, reader
 
     def _is_racing(self, reader: TracedStep, lowered: TracedStep) -> bool:
         """Whether nothing orders a read and the write that it sees."""
@@ -171,6 +175,9 @@ class Descent:
         assert source.origin is not None
         assert source.origin.stmt is not None
         own, by = source.origin.stmt, (reader, source_reader)
+        if reader is not None and (there := self._elsewhere(source, lowered)):
+            read = replace(lowered, element=f"{buffer_of(source)}[{there}]")
+            return Parting("other-index", read, source, *by)
         if self._counterparts.is_before(other, own):
             is_late = own in self._counterparts.of(self._writes_last(lowered))
             guard = None if is_late else self._counterparts.guard(own)

@@ -40,7 +40,7 @@ from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Alloc, Buffer, Function, If, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import target
 from tlcheck.witness import indexed
@@ -232,9 +232,29 @@ class _Search:
             last = None if step.cell is None else ways.last_write(name, element, step.cell)
             return None if last is None else last.stmt
 
-        descent = Descent(self._counterparts, copied, writes_last, self._races)
+        def elsewhere(own: TracedStep, step: TracedStep) -> str:
+            values = held.get(buffer_of(own)) if self._is_plain(buffer_of(own)) else None
+            return "" if values is None else self._other_element(values, own, step)
+
+        descent = Descent(self._counterparts, copied, writes_last, self._races, elsewhere)
         parting = descent.parting(source, replace(lowered, element=called))
         return None if parting is None else self._of_parting(parting)
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether elements of a shared buffer lie in the order of their indices, as far as a layout says."""
+        bodies = (checkpoint.body for checkpoint in self._snapshot.checkpoints.values())
+        blocks = (stmt for body in bodies for stmt in statements(body) if isinstance(stmt, Block))
+        laid = {str(data.value) for block in blocks for data, _ in block.layouts}
+        return name in self._shared and name not in laid
+
+    def _other_element(self, values: HeldValues, own: TracedStep, step: TracedStep) -> str:
+        """The element that a lowered step is, if the source has its value there and never where its own step is."""
+        name, stmt = buffer_of(own), _stmt(step)
+        if step.place < 0 or step.is_poison or not isinstance(stmt, Store) or str(stmt.buffer.name) != name:
+            return ""
+        there = self._words(name, step.place)
+        held = {self._words(name, int(e)) for e in values.elements[values.values == float(step.value)]}
+        return there if there in held and index_in(own) not in held else ""
 
     def _words(self, name: str, element: int) -> str:
         return ", ".join(map(str, self._index(name, element)))

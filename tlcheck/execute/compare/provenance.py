@@ -23,7 +23,8 @@ from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracer, Tracing
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.worlds.invocation import Invocation
-from tlcheck.snapshot.ir import Alloc, Buffer
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Alloc, Buffer, Stmt, Store
 from tlcheck.snapshot.walk import statements
 
 _WIDTH = 48  # cells that one level asks for
@@ -36,7 +37,8 @@ class TracedStep:
     origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
     lane: a thread, or an iteration of T.Parallel in the source. sources: what it was made of; of a sum of products the
     terms `products` of them are not shown. times: how many equal ones this is of what a write was made of. cut: what
-    it was made of was not followed to its end. cell: where it is.
+    it was made of was not followed to its end. cell: where it is. place: the element that it is of the buffer to which
+    its statement stores, -1 where that is not known.
     """
 
     element: str
@@ -49,10 +51,14 @@ class TracedStep:
     times: int = 1
     cut: bool = False
     cell: TracedCell | None = field(default=None, compare=False)
+    place: int = field(default=-1, compare=False)
 
     @property
     def is_poison(self) -> bool:
         return self.value.startswith("poison")
+
+
+_Described = tuple[FoundWrite | None, str, str, int]  # a write, its element, its value, its place
 
 
 class Provenance:
@@ -66,7 +72,7 @@ class Provenance:
 
     def of(self, name: str, element: int, depth: int) -> TracedStep:
         """The tree of an element of a tensor, `depth` writes deep. Raises UnknownTensor."""
-        found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
+        found: dict[Query, _Described] = {}
         asked: list[Query] = []
         for level in range(depth):
             invocation = self._make()
@@ -91,23 +97,24 @@ class Provenance:
         found = tracing.tracer.found.get(query)
         return None if found is None else found.origin
 
-    def _described(self, machine: Machine, query: Query, tracer: Tracer) -> tuple[FoundWrite | None, str, str]:
+    def _described(self, machine: Machine, query: Query, tracer: Tracer) -> _Described:
         write = tracer.found.get(query)
         memory = machine.state.memory.get(query.cell.root)
         name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
         if write is not None:
+            place = _place(machine, query.cell, memory, write.origin.stmt)
             if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
-                return write, name, in_words(memory.flat[query.cell.position], machine)
+                return write, name, in_words(memory.flat[query.cell.position], machine), place
             value = tracer.values.get(query, write.value) if write.combines else write.value
-            return write, name, in_words(value, machine)
+            return write, name, in_words(value, machine), place
         if isinstance(memory, Pages):
             seed = machine.worlds[0].seed
             initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
-            return None, name, in_words(initial[0], machine)
-        return None, name, "poison: never written"
+            return None, name, in_words(initial[0], machine), -1
+        return None, name, "poison: never written", -1
 
-    def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
-        write, name, value = found[query]
+    def _step(self, query: Query, found: Mapping[Query, _Described]) -> TracedStep:
+        write, name, value, place = found[query]
         if write is None:
             return TracedStep(name, value, input=not value.startswith("poison"), cell=query.cell)
         sources = _merged([self._step(q, found) for q in write.sources if q in found])
@@ -121,6 +128,7 @@ class Provenance:
             products=write.terms,
             cut=cut,
             cell=query.cell,
+            place=place,
         )
 
 
@@ -153,6 +161,18 @@ def _named(machine: Machine, cell: TracedCell, memory: Cells | Pages, shapes: Ma
             width = size // max(1, int(np.prod(shape)))
             return _indexed(buffer.name, (octet - start) // max(1, width), shape)
     return f"memory[{octet}]"
+
+
+def _place(machine: Machine, cell: TracedCell, memory: Cells | Pages | None, stmt: Stmt | None) -> int:
+    """The element of the buffer to which a statement stores, where that begins at a known byte; else -1."""
+    if not isinstance(memory, Cells) or not isinstance(stmt, Store):
+        return -1
+    with suppress(NotModelled):
+        start = machine.program().addresses.start(stmt.buffer.data.uid)
+        if start.uniform and not start.needs:
+            first, width = int(start.run(Frame({}, 1, 1))), dtype_of(stmt.buffer.dtype).bytes
+            return int((memory.octet(cell.position) - first) // width)
+    return -1
 
 
 def _buffers(machine: Machine, root: int) -> list[tuple[int, Buffer, int]]:

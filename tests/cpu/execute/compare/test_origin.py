@@ -153,6 +153,33 @@ def buffer(name: str, extent: int) -> Buffer:
     return Buffer(name, "float32", (Expr("int", "int32", (), extent),), "shared", Expr("var", "handle", (), name))
 
 
+def test_an_element_that_is_read_instead_of_another_one_is_told_at_its_read() -> None:
+    """The value is that of a later store, which the lowered kernel makes where the source does."""
+    kernel = Kernel(threads=32)
+    a, b = kernel.tensor("A", "float32", (32,)), kernel.tensor("B", "float32", (32,))
+    tile, copied, renamed = (kernel.tile(name, "float32", (64,), "shared") for name in ("s", "t", "u"))
+
+    def body(offset: int, copy: Buffer) -> tuple[Stmt, ...]:
+        cleared = Store(tile, (kernel.tx,), Expr("float", "float32", (), 0.0))
+        twice = Expr("add", "float32", (load(a, kernel.tx), load(a, kernel.tx)))
+        stored = Store(tile, (add(kernel.tx, 32),), twice)
+        read = Store(copy, (kernel.tx,), load(tile, add(kernel.tx, offset)))
+        return cleared, stored, read, Store(b, (kernel.tx,), load(copy, kernel.tx))
+
+    kernel.tiles = [tile, copied]
+    source = kernel.snapshot(body(0, copied), ())
+    kernel.tiles = [tile, renamed]
+    lowered = kernel.snapshot((), body(32, renamed)).checkpoints[LOWERED]
+    snapshot = replace(source, checkpoints={**source.checkpoints, LOWERED: lowered})
+    found = origin(snapshot)
+    assert found is not None
+    assert found.other is not None
+    reads = [stmt for stmt in statements(snapshot.checkpoints[LOWERED].body) if isinstance(stmt, Store)][2]
+    place = found.access.index[0]
+    assert (found.kind, found.writes, found.access.buffer, found.other.buffer) == ("other-index", False, "s", "s")
+    assert (found.other.index, found.access.stmt) == ((place - 32,), reads)
+
+
 def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
     """A sum is cleared once, and a tile is filled in each step of the loop; both may have stored zeros."""
     kernel, k = Kernel(threads=32), variable("k")
