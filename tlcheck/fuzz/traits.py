@@ -149,7 +149,7 @@ def _operand(count: int, asked: Callable[[KernelTraits, int, str, int], bool]) -
     """A trait of a pipeline's operand that is loaded so often before the pipeline."""
 
     def has(t: KernelTraits) -> bool:
-        for place in t.with_product():
+        for place in t.pipelines:
             for name in t.operands(place):
                 loads = _loads_before(t, place, name)
                 if len(loads) >= count and asked(t, place, name, loads[0]):
@@ -334,6 +334,42 @@ def _vectorized_sum(t: KernelTraits) -> bool:
     return False
 
 
+def _over_part(t: KernelTraits) -> bool:
+    """Whether a loop over fewer elements than registers have stores these by the loop's own indices."""
+    shapes = {p.written: _numbers(p.call.args[0]) for p in t.all if p.call is not None and p.name == "alloc_fragment"}
+    for p in t.all:
+        loop = next((s for s in p.around[::-1] if _loop_name(s) == "Parallel"), None)
+        if not isinstance(loop, ast.For) or not isinstance(p.stmt, ast.Assign):
+            continue
+        target, shape = p.stmt.targets[0], shapes.get(p.written, ())
+        if isinstance(target, ast.Subscript) and _indices_in(target.slice) == _indices_in(loop.target):
+            sizes = [_numbers(a) for a in getattr(loop.iter, "args", ())]
+            if math.prod(n for size in sizes for n in size) < math.prod(shape):
+                return True
+    return False
+
+
+def _indices_in(e: ast.expr) -> str:
+    return ast.unparse(e).strip("()")
+
+
+def _numbers(e: ast.expr) -> tuple[int, ...]:
+    """Return the numbers in a shape or a size."""
+    return tuple(n.value for n in ast.walk(e) if isinstance(n, ast.Constant) and isinstance(n.value, int))
+
+
+def _copied_by_threads(t: KernelTraits) -> bool:
+    """Whether a pipeline has a tile that a loop over elements copies from a tensor, beside one that T.copy loads."""
+    for place in t.pipelines:
+        body = t.inside(place)
+        loaded = any(p.is_load and t.scopes.get(p.written) == "shared" for p in body)
+        stores = [p for p in body if isinstance(p.stmt, ast.Assign) and t.scopes.get(p.written) == "shared"]
+        read = ({t.scopes.get(name) for name in p.names - {p.written}} for p in stores)
+        if loaded and any("global" in scopes and "shared" not in scopes for scopes in read):
+            return True
+    return False
+
+
 def _loop_by_thread(t: KernelTraits) -> bool:
     calls = [p.call for p in t.all if p.name in ("serial", "unroll") and p.call is not None]
     return any(len(c.args) == 3 and not all(map(_constant, c.args[:2])) for c in calls)
@@ -458,6 +494,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     ),
     "while": lambda t: any(isinstance(p.stmt, ast.While) for p in t.all),
     "loop by thread": _loop_by_thread,
+    "loop over part of registers": _over_part,
+    "tile that threads copy in a pipeline": _copied_by_threads,
     "loop of a block": lambda t: any(map(_is_of_block, t.all)),
     "vectorized sum": _vectorized_sum,
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),

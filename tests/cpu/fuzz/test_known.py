@@ -25,7 +25,7 @@ WRONG = ROOT / "tests" / "wrong_code"
 KNOWN = msgspec.toml.decode((ROOT / "tlcheck" / "fuzz" / "known.toml").read_text())
 EXPECTED = msgspec.toml.decode((WRONG / "expected.toml").read_text())
 SENTENCES = (
-    "is an int in CUDA", "waits for it in a shuffle", "no multiple of 128 bytes", "int32", "out of bounds",
+    "is an int in CUDA", "waits for it in a shuffle", "no multiple of 128 bytes", "of 4 int32 by", "out of bounds",
     "between the write of s at line 1 and the write of s at line 2", "in a later step", "both in a while loop",
     "both in a loop", "a branch apart", "a condition and its branch", "a loop of a block between",
     "both before a pipeline", "between the write of s at line 1 (thread 27) and the read of s at line 2 (thread 0)",
@@ -139,6 +139,17 @@ def test_registers_and_conversions_are_told_apart() -> None:
     assert "registers loaded in a pipeline" not in traits(found["masked"])
     assert "guarded conversion" in traits(found["clobbered"])
     assert "guarded conversion" not in traits(found["clobbered"].replace("if bx < 1", "for _ in range(1)"))
+
+
+def test_a_loop_over_part_of_registers_is_a_trait() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    assert "loop over part of registers" in traits(found["loop"])
+    assert "loop over part of registers" not in traits(found["loop"].replace("Parallel(100)", "Parallel(256)"))
+
+
+def test_a_tile_is_read_before_a_pipeline_without_a_product_too() -> None:
+    text = kernels()["scaled"][1]
+    assert "operand read before" in traits(text.replace("T.gemm(a, b, c)", "T.copy(a, d)"))
 
 
 def test_relations_are_of_two_lines() -> None:
