@@ -41,7 +41,7 @@ Click a name to see the wrong CUDA, the guilty pass, TileLang's issue (searched 
 Tests keep the verdicts of 13 releases, 0.1.6.post2 to 0.1.15, in
 [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 51 of these bugs, 26 of them in the order or legality of accesses. 20 gave wrong results on
+0.1.15 has 56 of these bugs, 28 of them in the order or legality of accesses. 20 gave wrong results on
 [an H100](../results/h100/README.md). The last column is the workaround that
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """

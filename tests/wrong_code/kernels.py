@@ -1140,6 +1140,95 @@ def bounded_then_counted():
     return main
 
 
+@tilelang.jit
+def tall_operand():
+    """Two warpgroups multiply 256 rows that they hold in registers, in 16 rows of each warp in turn."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256, 64), "float16"), B: T.Tensor((64, 128), "float16"), C: T.Tensor((256, 128), "float32")):
+        with T.Kernel(1, threads=256) as _:
+            a = T.alloc_fragment((256, 64), "float16")
+            b = T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((256, 128), "float32")
+            T.clear(c)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, policy=T.GemmWarpPolicy.FullRow)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def read_after_the_bulk_copy():
+    """A step reads a tile of a bulk copy, then one that threads copy: its stage is released between the two."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4, 64), "float32"),
+        B: T.Tensor((4, 64), "float32"),
+        C: T.Tensor((4, 64), "float32"),
+        D: T.Tensor((4, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64,), "float32")
+            b = T.alloc_shared((64,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(B[k, 0], b)
+                for i in T.Parallel(64):
+                    a[i] = A[k, i]
+                for i in T.Parallel(64):
+                    D[k, i] = b[i]
+                for i in T.Parallel(64):
+                    C[k, i] = a[63 - i]
+
+    return main
+
+
+@tilelang.jit
+def halves_of_another_kind():
+    """Values of bfloat16 are added to a tensor of float16, in pairs."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512,), "bfloat16"), B: T.Tensor((512,), "float16")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((512,), "bfloat16")
+            T.copy(A, a)
+            for i in T.Parallel(512):
+                T.atomic_add(B[i], a[i])
+
+    return main
+
+
+@tilelang.jit
+def floats_to_integers():
+    """Floats, some of which are negative, are added to a tensor of int64."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "int64")):
+        with T.Kernel(1, threads=128) as _:
+            for i in T.Parallel(512):
+                T.atomic_add(B[i], A[i])
+
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.force_let_inline": True})
+def tickets_inline():
+    """Positive values are counted; only threads with even numbers use the tickets."""
+
+    @T.prim_func
+    def main(X: T.Tensor((256,), "int32"), N: T.Tensor((1,), "int32"), O: T.Tensor((512,), "int32")):
+        with T.Kernel(1, threads=256) as _:
+            tx = T.get_thread_binding()
+            if X[tx] > 0:
+                place = T.atomic_add(N[0], 1, return_prev=True)
+                if place < 256:
+                    O[place] = 1
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1292,3 +1381,8 @@ understated = Case(scanned_twice)
 overlapped = Case(last_tile, {}, ("sm_90",))
 reshaped = Case(reshaped_reducer)
 disputed = Case(bounded_then_counted)
+striped = Case(tall_operand, {}, ("sm_90",))
+released = Case(read_after_the_bulk_copy, {}, ("sm_90",))
+recast = Case(halves_of_another_kind)
+saturated = Case(floats_to_integers)
+inlined = Case(tickets_inline)

@@ -31,7 +31,7 @@ SENTENCES = (
     "both before a pipeline", "between the write of s at line 1 (thread 27) and the read of s at line 2 (thread 0)",
     "what the copy writes", "between the write of s at line 1 and the read of s at line 2",
     "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
-    "of a tile that some steps load",
+    "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
 )  # fmt: skip
 
 
@@ -141,10 +141,14 @@ def test_registers_and_conversions_are_told_apart() -> None:
     assert "guarded conversion" not in traits(found["clobbered"].replace("if bx < 1", "for _ in range(1)"))
 
 
-def test_a_loop_over_part_of_registers_is_a_trait() -> None:
+def test_loops_over_part_of_registers_and_copies_by_threads_are_traits() -> None:
     found = {name: text for name, (_, text) in kernels().items()}
     assert "loop over part of registers" in traits(found["loop"])
     assert "loop over part of registers" not in traits(found["loop"].replace("Parallel(100)", "Parallel(256)"))
+    copied = "tile that threads copy in a pipeline"
+    assert copied in traits(found["released"])
+    assert copied not in traits(found["released"].replace("T.copy(B[k, 0], b)", "T.clear(b)"))
+    assert copied not in traits(found["released"].replace("a[i] = A[k, i]", "a[i] = A[k, i] + b[i]"))
 
 
 def test_a_tile_is_read_before_a_pipeline_without_a_product_too() -> None:
