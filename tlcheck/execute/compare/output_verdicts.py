@@ -60,7 +60,7 @@ class OutputVerdicts:
             if compared.differs.any():
                 found = self._judged(name, compared, seed, lowered)
                 if found.verdict != "agreed":
-                    return found
+                    return replace(found, unset=unknown if found.verdict == "refuted" else 0)
         if not compared_elements:
             return OutputOutcome(name, "undecided", UNWRITTEN)
         if 2 * unknown >= compared_elements:

@@ -129,7 +129,7 @@ class OwnFaults:
 
     def _unset(self, outputs: Sequence[OutputOutcome]) -> Iterator[Fault | None]:
         """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""
-        unset = [o for o in outputs if o.unset and o.verdict != "refuted"]
+        unset = [o for o in outputs if o.unset]
         if not unset or self.levels.in_each_iteration is not None:
             return
         memory = UnsetMemory(self.levels.plainly(), self.draw)

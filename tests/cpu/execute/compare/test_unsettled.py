@@ -33,6 +33,19 @@ def test_registers_that_some_threads_set(written: int, verdict: str, reason: str
     assert _outcome(kernel, some, Store(b, (kernel.tx,), load(register, 0))) == (verdict, reason)
 
 
+@pytest.mark.parametrize("written", [THREADS, THREADS - 8])
+def test_what_nobody_set_is_told_of_an_output_that_is_wrong_elsewhere(written: int) -> None:
+    kernel = Kernel(threads=THREADS)
+    a, b = kernel.tensor("A", "float32", (THREADS,)), kernel.tensor("B", "float32", (THREADS,))
+    register = kernel.tile("r", "float32", (1,), "local")
+    some = _where(kernel, written, Store(register, (number(0),), load(a, kernel.tx)))
+    double = Expr("add", "float32", (load(register, 0), load(register, 0)))
+    bodies = ([some, Store(b, (kernel.tx,), value)] for value in (load(register, 0), double))
+    found = execute(kernel.snapshot(*bodies), Request())
+    assert [outcome.verdict for outcome in found.outputs] == ["refuted"]
+    assert [fault.buffer for fault in found.faults if not fault.warning] == ([] if written == THREADS else ["r"])
+
+
 @pytest.mark.parametrize(("written", "verdict"), [(THREADS, "agreed"), (0, "undecided")])
 def test_integers_made_of_floats_that_nobody_set(written: int, verdict: str) -> None:
     kernel = Kernel(threads=THREADS)
