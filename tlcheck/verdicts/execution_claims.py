@@ -35,6 +35,7 @@ from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, names_at, nearest_line
 from tlcheck.program.steering import Steering
 from tlcheck.program.unheld import unheld_fragments
+from tlcheck.program.updates import parted_updates
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.scope import blocks, inputs
 from tlcheck.scope.model import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
@@ -266,6 +267,8 @@ class _Claims:
         finding = replace(finding, origin=origin)
         if finding.checkpoint == Checkpoint.LOWER_TILE_OP and self._is_unheld(origin):
             finding = replace(finding, pass_name=_LAYOUTS)
+        elif finding.checkpoint == Checkpoint.LOWER_TILE_OP and self._is_parted(origin):
+            finding = replace(finding, pass_name="")
         if origin.kind != "overwritten" or len(origin.buffers) < 2:
             return finding
         merges = self._snapshot.is_on(AGGRESSIVE_MERGE)
@@ -280,8 +283,20 @@ class _Claims:
         """
         before = self._snapshot.checkpoints.get(Checkpoint.TILE_OPS)
         unheld = () if before is None else unheld_fragments(before)
-        used = {name for line in (origin.line, origin.other_line) for name in names_at(self._source, line)}
-        return any(fragment.name in used for fragment in unheld)
+        return not self._used(origin).isdisjoint(fragment.name for fragment in unheld)
+
+    def _is_parted(self, origin: FindingOrigin) -> bool:
+        """Whether it begins where a reducer is used of which each thread has a part.
+
+        Before LowerTileOp such a reducer runs as one tile, whichever threads are to combine their parts.
+        """
+        before = self._snapshot.checkpoints.get(Checkpoint.TILE_OPS)
+        updates = () if before is None else parted_updates(before)
+        return not self._used(origin).isdisjoint(stmt.buffer.name for stmt in updates)
+
+    def _used(self, origin: FindingOrigin) -> set[str]:
+        """The buffers that the lines of an origin use."""
+        return {name for line in (origin.line, origin.other_line) for name in names_at(self._source, line)}
 
     def _element(self, wrong: WrongOutput) -> Element:
         """The first element that is wrong, with the first steps to it at both levels."""

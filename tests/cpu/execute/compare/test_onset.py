@@ -11,9 +11,10 @@ from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.onset import Levels
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.program.updates import MULTIPLICITY
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.codec import loads
-from tlcheck.snapshot.ir import Block, Expr, For, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Attr, Block, Expr, For, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.claim import Claim
 
@@ -59,6 +60,21 @@ def test_layouts_are_to_blame_for_what_fragments_do_not_hold(kind: type[For] | t
     (claim,) = refuted(replace(snapshot, checkpoints={**snapshot.checkpoints, "tile-ops": without}))
     assert claim.finding is not None
     assert claim.finding.pass_name == guilty
+
+
+@pytest.mark.parametrize(("marked", "guilty"), [(True, "tl.LowerTileOp"), (False, "")])
+def test_before_lower_tile_op_it_is_not_seen_who_has_which_part_of_a_reducer(marked: bool, guilty: str) -> None:
+    """An update outside of `tl.parallel_multiplicity` is of the thread's own part: an earlier pass may be wrong."""
+
+    def bare(old: Stmt, new: Stmt) -> Stmt:
+        return new.body if isinstance(new, Attr) and new.key == MULTIPLICITY and not marked else new
+
+    snapshot = saved("batched-0.1.15")
+    before = snapshot.checkpoints["tile-ops"]
+    made = {**snapshot.checkpoints, "tile-ops": replace(before, body=rebuild(before.body, bare))}
+    (claim,) = refuted(replace(snapshot, checkpoints=made))
+    assert claim.finding is not None
+    assert (claim.finding.checkpoint, claim.finding.pass_name, claim.finding.skipped) == ("lower-tile-op", guilty, ())
 
 
 @pytest.mark.parametrize("checkpoint", [Checkpoint.INTENT, *CHECKPOINTS])

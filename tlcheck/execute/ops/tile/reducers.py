@@ -5,6 +5,9 @@ T.reducer_init (the neutral element, combined once with the value given), T.redu
 iteration, and T.finalize_reducer(reducer, destination) writes the result. In the older form, which newer reducers may
 have too, T.fill or T.clear begins the reducer, a store `r[i] = r[i] + x` in a T.Parallel is the update, and
 T.finalize_reducer(reducer) leaves the result where it is. The kind of a reducer is in its block's annotations.
+
+From tl.ReducerPlanMaterialize to LowerTileOp a reducer is a fragment, and an update a store `r[i] = r[i] + x`, in
+`tl.parallel_multiplicity` where threads repeat iterations. It still combines once for each iteration.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.compile.registry import call, store
+from tlcheck.execute.compile.registry import attribute, call, store
 from tlcheck.execute.field import Field
 from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world
@@ -25,11 +28,11 @@ from tlcheck.execute.ops.tile.extremes import without_nan
 from tlcheck.execute.ops.tile.reduce import KINDS
 from tlcheck.execute.ops.tile.regions import Tile, block_frame, combine_into, region_of, whole
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Block, Buffer, Expr, Store
+from tlcheck.program.updates import MULTIPLICITY, parted_updates, update_of
+from tlcheck.snapshot.ir import Attr, Block, Buffer, Expr, Store
 from tlcheck.snapshot.walk import statements
 
-_OPERATORS = {"add": "sum", "max": "max", "min": "min"}
-_CALLED = {"bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor"}
+_NUMBERED = ("sum", "max", "min", "bitand", "bitor", "bitxor")  # ReducerV2OpType
 
 
 @call("reducer_init")
@@ -72,20 +75,50 @@ def finalize_reducer(e: Expr, program: KernelProgram) -> Run:
 
 @call("finalize_reducer")
 def finalize_in_place(e: Expr, program: KernelProgram) -> Run:
-    """The reducer holds its result already."""
-    return lambda frame: 0
+    """The reducer holds its result already, but for the value that it began with, where a note names that."""
+    seed = dict(e.computed).get("seed")
+    if seed is None:
+        return lambda frame: 0
+    combine = KINDS[_NUMBERED[int(e.args[1].value or 0)]].combine
+    target, first = whole(region_of(e.args[0], program), program), program.code(seed)
+
+    def run(frame: Frame) -> int:
+        inner = block_frame(frame)
+        given = one_per_world(first.run(frame), "value of T.reducer_init")
+        target.write(inner, combine(target.read(inner), without_nan(combine, np.asarray(given))))
+        return 0
+
+    return run
 
 
 @store
 def update_by_store(stmt: Store, program: KernelProgram) -> Step | None:
     """A store in a T.Parallel that combines an element of a reducer with a value."""
-    if not program.iterating or stmt.buffer.name not in _reducers(program):
+    if not program.iterating:
         return None
-    kind, term = _update_of(stmt)
-    if kind is None or term is None:
-        raise NotModelled("store to a reducer that is no update")
-    if kind != _kind_of_reducer(stmt.buffer, program):
-        raise NotModelled(f"reducer combined by another operation than its own: {kind}")
+    kind, term = update_of(stmt)
+    if stmt.buffer.name in _reducers(program):
+        if kind is None or term is None:
+            raise NotModelled("store to a reducer that is no update")
+        if kind != _kind_of_reducer(stmt.buffer, program):
+            raise NotModelled(f"reducer combined by another operation than its own: {kind}")
+        return _updating(stmt, kind, term, program)
+    if kind is None or term is None or not program.options.midway or stmt not in parted_updates(program.function):
+        return None
+    return _updating(stmt, kind, term, program)
+
+
+@attribute(MULTIPLICITY)
+def once_for_each_iteration(stmt: Attr, program: KernelProgram) -> Step:
+    """The update of a reducer in a T.Parallel, whose iterations several threads may repeat."""
+    kind, term = update_of(stmt.body) if isinstance(stmt.body, Store) else (None, None)
+    if kind is None or term is None or not program.iterating:
+        raise NotModelled(f"attribute {stmt.key}")
+    assert isinstance(stmt.body, Store)
+    return _updating(stmt.body, kind, term, program)
+
+
+def _updating(stmt: Store, kind: str, term: Expr, program: KernelProgram) -> Step:
     place, value = program.place(stmt.buffer, stmt.indices), program.code(term)
     combine = KINDS[kind].combine
 
@@ -122,27 +155,6 @@ def _kind_of_reducer(buffer: Buffer, program: KernelProgram) -> str:
     if kind not in KINDS:
         raise NotModelled(f"reducer {buffer.name} of unknown kind")
     return kind
-
-
-def _update_of(stmt: Store) -> tuple[str | None, Expr | None]:
-    """The kind of a store `r[i] = r[i] + x`, and x."""
-    value = stmt.value
-    kind = _OPERATORS.get(value.op) or (_CALLED.get(str(value.value)) if value.op == "call" else None)
-    if kind is None:
-        return None, None
-    for own, term in (value.args, value.args[::-1]):
-        if own.op == "load" and own.buffer is stmt.buffer and _same(own.args, stmt.indices):
-            return kind, term
-    return None, None
-
-
-def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    """Whether two lists of expressions are written alike."""
-    return len(a) == len(b) and all(
-        x is y
-        or (x.op == y.op and x.value == y.value and x.uid == y.uid and x.buffer is y.buffer and _same(x.args, y.args))
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 def _update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:

@@ -17,8 +17,10 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     variable,
 )
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Evaluate, Expr, Store
+from tlcheck.program.updates import MULTIPLICITY
+from tlcheck.snapshot.ir import Attr, Evaluate, Expr, Stmt, Store
 
 ROWS, COLUMNS = 6, 9
 OF = {
@@ -126,3 +128,35 @@ def test_stores_that_update_accumulate_over_iterations(op: str, turned: bool, sc
 def test_other_stores_are_not_modelled(value: Expr, info: str | None, message: str) -> None:
     with pytest.raises(NotModelled, match=message):
         older("sum", random("float32", ROWS, COLUMNS), value, 0.0, info)
+
+
+@pytest.mark.parametrize("first", [None, 3])
+@pytest.mark.parametrize("form", ["marked", "fused", "left out"])
+@pytest.mark.parametrize("op", ["sum", "max"])
+def test_an_epoch_that_is_materialized(op: str, form: str, first: int | None) -> None:
+    """A reducer is a fragment then, and updates are stores. form: why a store is an update."""
+    kernel, a = Kernel(lowered=Options(source=True, midway=True)), random("float32", ROWS, COLUMNS)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [ROWS])
+    total = kernel.tile("total", "float32", (ROWS,), "local.fragment")
+    seed = kernel.tile("seed", "float32", (1,), "local")
+    i, j = variable("i"), variable("j")
+    row: Expr = i if form == "left out" else Expr("floordiv", "int32", (i, number(COLUMNS)))
+    column = j if form == "left out" else Expr("floormod", "int32", (i, number(COLUMNS)))
+    value = Expr(WRITTEN[op], "float32", (load(total, row), load(source, row, column)))
+    body: Stmt = Store(total, (row,), value)
+    if form == "marked":
+        body = Attr(MULTIPLICITY, number(1), body)
+    begin = Expr("float", "float32", (), 0.0 if op == "sum" else -np.inf)
+    computed = () if first is None else (("seed", load(seed, 0)),)
+    kind = number(["sum", "max"].index(op))
+    finalize = Expr("call", "handle", (region(total), kind), "finalize_reducer", computed=computed)
+    extents, variables = ([ROWS, COLUMNS], [i, j]) if form == "left out" else ([ROWS * COLUMNS], [i])
+    found = kernel.run(
+        Store(seed, (number(0),), Expr("float", "float32", (), float(first or 0))),
+        call("fill", region(total), begin),
+        parallel(extents, variables, body),
+        Evaluate(finalize),
+        call("copy", region(total), region(target)),
+    )["B"]
+    expected = OF[op].reduce(a, axis=1)
+    assert np.array_equal(found, expected if first is None else OF[op](expected, first))
