@@ -55,7 +55,10 @@ def _in_words(illegal: Illegal, place: str) -> str:
     """`x[-4] is accessed at line 7; x has the shape [12]`; what the machine says where no index is known."""
     if not illegal.index or max(illegal.extent, default=0) >= _UNKNOWN:
         return f"{illegal}{place}"
-    return f"{indexed(illegal.buffer, illegal.index)} is accessed{place}; {shaped(illegal.buffer, illegal.extent)}"
+    accessed = f"{indexed(illegal.buffer, illegal.index)} is accessed{place}"
+    if all(0 <= i < n for i, n in zip(illegal.index, illegal.extent, strict=False)):
+        return f"{accessed}, beyond the memory of {illegal.buffer}"  # a pass gave it more elements than memory
+    return f"{accessed}; {shaped(illegal.buffer, illegal.extent)}"
 
 
 def buffer_named(snapshot: Snapshot, access: Access, buffer: str) -> str:

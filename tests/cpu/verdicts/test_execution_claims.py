@@ -19,6 +19,7 @@ from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import NOWHERE
+from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
@@ -210,3 +211,12 @@ def test_an_access_out_of_bounds_names_the_element_and_the_shape() -> None:
     assert claim.finding is not None
     assert claim.finding.origin is not None
     assert claim.finding.origin.words == "s[256] is accessed (thread 4, TIR line 11); s has the shape [256]"
+
+
+def test_an_access_within_the_shape_is_beyond_the_memory() -> None:
+    """A pass has changed the shape of a buffer, but not its memory."""
+    snapshot = codec.loads(Path("tests/fixtures/wrong/store-0.1.7.post3.snapshot.json").read_text())
+    illegal = Illegal("access of s out of bounds", 0, 0, 4, "s", None, (256,), (512,))
+    assert origins.access_in_words(snapshot, illegal, 7).words == (
+        "s[256] is accessed at line 7 (thread 4), beyond the memory of s"
+    )

@@ -365,6 +365,8 @@ class _Search:
         writer = stray.writer
         if writer is None:
             return replace(found, kind="unwritten", other=self._source_writer(stray.name, own)) if poisoned else None
+        if writer.name != stray.name and stray.untouched:
+            return replace(found, kind="unwritten", other=self._source_writer(stray.name, own))
         if writer.name != stray.name:
             return replace(found, kind="overwritten", other=self._overwriter(machine, stray, writer, held))
         if poisoned and writer.copy:

@@ -37,7 +37,8 @@ class StrayAccess:
 
     octet: in the allocation; begin: where the buffer begins there. writer: the last write of the cell before a read.
     own: the value that the buffer's own last write left there; None if none did. copied: its tensor and element,
-    if it is a copy; others: the same of the last write. element: of a tensor.
+    if it is a copy; others: the same of the last write. element: of a tensor. untouched: nothing wrote the cell under
+    the buffer's name.
     """
 
     kind: str
@@ -53,15 +54,20 @@ class StrayAccess:
     copied: tuple[str, int] | None = None
     others: tuple[str, int] | None = None
     element: int | None = None
+    untouched: bool = False
 
 
 @dataclass(eq=False)
 class _Shadow:
-    """The numbers, for each cell of an allocation, of the record that wrote it last and of its buffer's name."""
+    """The numbers, for each cell of an allocation, of the record that wrote it last and of its buffer's name.
+
+    own: by buffer, the values that it wrote. touched: by buffer, the cells.
+    """
 
     last: Array
     names: Array
     own: dict[str, Array] = field(default_factory=dict)
+    touched: dict[str, Mask] = field(default_factory=dict)
     copied: dict[str, tuple[str, Array]] = field(default_factory=dict)
 
     def source(self, name: str, cell: int) -> tuple[str, int] | None:
@@ -132,6 +138,7 @@ class StrayObserver(Observer):
             None if own is None or own[cell] != own[cell] else float(own[cell]),
             shadow.source(name, cell),
             None if writer is None else shadow.source(writer.name, cell),
+            untouched=name not in shadow.touched or not shadow.touched[name][cell],
         )
 
     def _overwritten(self, shadow: _Shadow, name: str, cells: Array, values: Array) -> Mask:
@@ -214,8 +221,10 @@ class StrayObserver(Observer):
         self._records.append(WriteRecord(name, origin, place.begin, place.kind.octets, copy))
         if name not in shadow.own:
             shadow.own[name] = np.full(memory.flat.size, np.nan)
+            shadow.touched[name] = np.zeros(memory.flat.size, np.bool_)
             shadow.copied[name] = "", np.full(memory.flat.size, -1, np.int64)
         shadow.own[name][accessed.cell] = values
+        shadow.touched[name][accessed.cell] = True
         shadow.copied[name][1][accessed.cell] = -1
         if self._brought is not None and self._brought[1].size == accessed.cell.size:
             tensor, elements, _ = self._brought

@@ -153,6 +153,28 @@ def buffer(name: str, extent: int) -> Buffer:
     return Buffer(name, "float32", (Expr("int", "int32", (), extent),), "shared", Expr("var", "handle", (), name))
 
 
+@pytest.mark.parametrize(("stores", "kind"), [((0,), "unwritten"), ((1, 0), "overwritten"), ((0, 1), "")])
+def test_only_what_was_written_is_overwritten(stores: tuple[int, ...], kind: str) -> None:
+    """Two tiles lie in one memory as lowered: what the other one left there may be all that there is."""
+    kernel = Kernel(threads=32)
+    a, b, out = (kernel.tensor(name, "float32", (32,)) for name in "ABC")
+    other, tile = (kernel.tile(name, "float32", (32,), "shared") for name in "ts")
+    large = Expr("add", "float32", (load(a, kernel.tx), Expr("float", "float32", (), 1e5)))
+    both = Store(other, (kernel.tx,), large), Store(tile, (kernel.tx,), load(b, kernel.tx))
+    read = Store(out, (kernel.tx,), load(tile, kernel.tx))
+    snapshot = kernel.snapshot((*both, read), (*(both[n] for n in stores), read))
+    places = tuple((each.data, 0) for each in (other, tile))
+    lowered = replace(snapshot.checkpoints[LOWERED], places=places)
+    snapshot = replace(snapshot, checkpoints={**snapshot.checkpoints, LOWERED: lowered})
+    execution = execute(snapshot, Request())
+    if not kind:
+        assert [output.verdict for output in execution.outputs] == ["agreed"]
+        return
+    found = origin(snapshot, execution)
+    assert found is not None
+    assert (found.kind, found.access.buffer, found.writes) == (kind, "s", False)
+
+
 def test_an_element_that_is_read_instead_of_another_one_is_told_at_its_read() -> None:
     """The value is that of a later store, which the lowered kernel makes where the source does."""
     kernel = Kernel(threads=32)
