@@ -19,10 +19,10 @@ from tlcheck.cluster.nodes import RayNodes
 from tlcheck.cluster.placement import Placement, QueuedJob
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
-from tlcheck.lower.executor import kind_of, share
+from tlcheck.lower.executor import share
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
-from tlcheck.worker.jobs import InputsJob, Job, name_of, output_of, task_of
+from tlcheck.worker.jobs import InputsJob, Job, kind_of, name_of, output_of, task_of
 from tlcheck.worker.protocol import Answer, Failure, interrupted
 
 _TICK = 0.2  # seconds between two looks at whether to stop

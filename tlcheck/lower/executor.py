@@ -9,20 +9,14 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from queue import SimpleQueue
 
 from tlcheck.lower.client import START_SECONDS, Worker
-from tlcheck.worker.jobs import Job, LowerJob
+from tlcheck.worker.jobs import Job, kind_of
 from tlcheck.worker.protocol import Answer, interrupted
 
 _INTERRUPTED = Answer(None, interrupted("start"), 0.0, 0.0, "")
-_TOGETHER = 100  # jobs that one process does at most
-
-
-def kind_of(job: Job) -> str:
-    """Return what jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="", known=None, number=0) if isinstance(job, LowerJob) else job)
+_TOGETHER = 100  # jobs that one process is given at once
 
 
 def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:

@@ -16,11 +16,12 @@ from typing import Any
 
 from tlcheck.worker import failures, limits, protocol, tasks
 from tlcheck.worker.dependencies import Dependencies
-from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields, kind_of
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
 
 _BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
 _CHUNK = 64 * 1024  # what a pipe holds
+_MOST = 100  # jobs of one process: a kernel leaves something behind
 _OF_AN_IMPORT = ("file", "args", "arch", "pythonpath", "timeout")  # fields of a job that it depends on
 _LEFT, _KERNEL = b'{"left":', b'{"kernel":'  # how lines of a script begin: a test starts, a kernel was captured
 _REPORT = 2**24  # bytes that a job may report: the cases of a large file
@@ -81,8 +82,8 @@ Numbered = tuple[int, Job]
 class Child:
     """A running process. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`).
 
-    orders: where a process that has imported a file is told which of its kernels to lower; None once it was, and for
-    others.
+    orders: where a process that has imported a file is told which of its kernels to lower next; None once it is to end,
+    and for others. before: how many jobs it did before these, after which a failure may hang on them.
     """
 
     work: Sequence[Numbered]
@@ -93,6 +94,7 @@ class Child:
     started: float = field(default_factory=time.monotonic)
     late: bool = False
     stopped: bool = False
+    before: int = 0
     answered: int = 0  # jobs, before it has ended
     told: str = ""  # the last line that was news
     unread: list[dict[str, Any]] = field(default_factory=list)  # messages of the job after those, until it ends
@@ -114,20 +116,24 @@ class Child:
     def can_go_on_with(self, job: Job) -> bool:
         """Whether it waits, and has imported the file as lowering this kernel would."""
         first = self.job
-        if not self.waits or not isinstance(first, DiscoverJob) or not isinstance(job, LowerJob):
+        if not self.waits or not isinstance(job, LowerJob) or self.before + len(self.work) >= _MOST:
             return False
+        if isinstance(first, LowerJob):
+            return kind_of(first) == kind_of(job)
         return all(getattr(first, name) == getattr(job, name) for name in _OF_AN_IMPORT)
 
     def go_on(self, work: Sequence[Numbered]) -> None:
-        """Have it do this, and end."""
+        """Have it do this, and wait again."""
+        assert self.orders is not None
+        self.before += sum(isinstance(job, LowerJob) for _, job in self.work)
         self.work, self.answered, self.started = work, 0, time.monotonic()
-        self.dismiss([job for _, job in work])
+        with suppress(BrokenPipeError), os.fdopen(self.orders, "w", closefd=False) as orders:
+            orders.write(json.dumps([as_fields(job) for _, job in work]) + "\n")
 
-    def dismiss(self, last: Sequence[Job] = ()) -> None:
-        """Have it end, after these jobs."""
+    def dismiss(self) -> None:
+        """Have it end."""
         if self.orders is not None:
-            with suppress(BrokenPipeError), os.fdopen(self.orders, "w") as orders:
-                orders.write(json.dumps([as_fields(job) for job in last]))
+            os.close(self.orders)
             self.orders = None
 
     def kill(self) -> None:
@@ -154,21 +160,21 @@ class Child:
         """Return what the other jobs came to, and what is to be done again: the process has ended and been waited for.
 
         Of several jobs only results count. The first without one is done again alone, so that what is said of it
-        depends on no other kernel, unless it was the first of all; then those after it.
+        depends on no other kernel, unless it was the first of its process; then those after it.
         """
         self.kill()
         self.dismiss()
         output, text = self.output.close(), self.lines.close()
         if self.answered == len(self.work):
             return [], []
-        if len(self.work) == 1:
+        if len(self.work) == 1 and not self.before:
             return [(self.work[0][0], self._answer(output, [*self.unread, *_parse(text)], status, usage))], []
         answers = self._results(output, text)
         rest = self.work[self.answered :]
         if self.stopped:
             ended = Answer(None, protocol.interrupted("lower"), 0.0, 0.0, "")
             return [*answers, *((number, ended) for number, _ in rest)], []
-        if not self.answered:
+        if not self.answered and not self.before:
             answers, rest = [(rest[0][0], self._answer(output, self.unread, status, usage))], rest[1:]
             return answers, [rest] if rest else []
         return answers, [again for again in (rest[:1], rest[1:]) if again]
@@ -251,7 +257,7 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
     for descriptor in (output_end, lines_end, orders_end):
         os.close(descriptor)
     child = Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT), orders)
-    if not fork or not isinstance(work[0][1], DiscoverJob):
+    if not fork or not isinstance(work[0][1], DiscoverJob | LowerJob):
         child.dismiss()
     return child
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 from tlcheck.targets.lookup import USUAL
@@ -122,6 +122,11 @@ def name_of(job: Job) -> str:
 def output_of(job: Job) -> str:
     """The file that a job writes; empty for one that writes none."""
     return "" if isinstance(job, DiscoverJob) else job.output
+
+
+def kind_of(job: Job) -> str:
+    """Return what jobs that may share a process have in common."""
+    return repr(replace(job, name="", output="", known=None, number=0) if isinstance(job, LowerJob) else job)
 
 
 def as_fields(job: Job) -> dict[str, Any]:

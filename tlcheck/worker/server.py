@@ -151,7 +151,8 @@ class Server:
                 self._gathered = []
         return bool(chunk)
 
-    def _start(self, work: Sequence[Numbered]) -> None:
+    def _start(self, work: Sequence[Numbered], fresh: bool = False) -> None:
+        """Have a process do jobs. fresh: in which nothing ran before."""
         if isinstance(work[0][1], CaptureJob) and self._fork:
             # import what captures need of torch, which takes seconds, once for all; one that cannot will say so itself
             with suppress(Exception):
@@ -159,7 +160,7 @@ class Server:
 
                 script.warm()
         waiting = next((child for child in self._children.values() if child.can_go_on_with(work[0][1])), None)
-        if waiting is not None:
+        if waiting is not None and not fresh:
             waiting.go_on(work)
             return
         inherited = [self._requests, self._answers, *self._wake]
@@ -195,7 +196,7 @@ class Server:
                 answers, again = child.answers(status, usage)
                 self._answer(answers)
                 for work in again:
-                    self._start(work)
+                    self._start(work, fresh=True)
 
     def _answer(self, answers: Iterable[tuple[int, Answer]]) -> None:
         for number, answer in answers:

@@ -103,10 +103,11 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
 
 
 def _ordered(orders: int | None) -> Iterator[Job]:
-    """The jobs that come when others are done; none where the other end is closed without."""
+    """The jobs that come when others are done, a line for some of them, until the other end is closed."""
     if orders is not None:
         with os.fdopen(orders) as lines:
-            yield from [read_job(fields) for fields in json.loads(lines.read() or "[]")]
+            for line in lines:
+                yield from [read_job(fields) for fields in json.loads(line)]
 
 
 def _result(job: Job, channel: Channel) -> dict[str, Any]:

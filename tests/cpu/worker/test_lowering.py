@@ -257,6 +257,32 @@ def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Client, lo
     assert atomic_lines(snapshot.checkpoints["intent"]) == marked_lines(FORMS, "simt")
 
 
+@pytest.mark.xdist_group(PINNED)
+def test_a_file_is_imported_once_for_kernels_that_are_asked_for_one_by_one(
+    pinned: Client, lower: Lower, tmp_path: Path
+) -> None:
+    """One that fails after others is done again in a process of its own, and says of itself alone."""
+    file, notes = tmp_path / "cases.py", tmp_path / "notes"
+    file.write_text(f"""
+from forms import simt
+from tlcheck import Case
+
+with open({str(notes)!r}, "a") as notes:
+    notes.write("imported ")
+one, two = (Case(simt, {{"rows": rows}}) for rows in (128, 256))
+
+def bad():
+    raise ValueError("no such tile")
+""")
+    for name in ("one", "two"):
+        read(lower(pinned, name, file, pythonpath=(str(FORMS.parent),)))
+    assert notes.read_text().split() == ["imported"]
+    assert "no such tile" in failure_of(lower(pinned, "bad", file, pythonpath=(str(FORMS.parent),))).message
+    assert notes.read_text().split() == ["imported"] * 2
+    read(lower(pinned, "one", file, pythonpath=(str(FORMS.parent),), arch="sm_80"))
+    assert notes.read_text().split() == ["imported"] * 3
+
+
 @pytest.mark.slow
 def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
