@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tlcheck.program.roles import accesses
 from tlcheck.snapshot.ir import Bind, Evaluate, Function, Stmt, Store
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 
 class Flow:
@@ -12,7 +14,9 @@ class Flow:
     these buffers.
     """
 
-    def __init__(self, function: Function, output: str) -> None:
+    def __init__(self, function: Function, output: str, *, steered: bool = False) -> None:
+        """steered: with what decides whether, and how often, these statements run."""
+        around = dict(_within(function.body)) if steered else {}
         self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
         self.writers: list[Stmt] = []
         while True:
@@ -22,11 +26,27 @@ class Flow:
                 named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
                 into = _written_by(stmt) or named
                 if into & self.buffers and isinstance(stmt, (Store, Evaluate, Bind)):
-                    self.buffers |= named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
+                    for part in (stmt, *around.get(stmt, ())):
+                        self.buffers |= _used_by(part)
                     if not isinstance(stmt, Bind):
                         self.writers.append(stmt)
             if len(self.buffers) == before:
                 return
+
+
+def _within(body: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
+    """Yield each statement with those around it."""
+    left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(body, ())]
+    while left:
+        stmt, around = left.pop()
+        yield stmt, around
+        left += [(child, (*around, stmt)) for child in children(stmt)]
+
+
+def _used_by(stmt: Stmt) -> set[int]:
+    """The pointers of what a statement itself accesses, and its variables."""
+    named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
+    return named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
 
 
 def _written_by(stmt: Stmt) -> set[int]:

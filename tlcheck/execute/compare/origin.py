@@ -38,6 +38,7 @@ from tlcheck.execute.schedule.launches import kernels
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
+from tlcheck.program.flow import Flow
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Block, Buffer, Function, If, Snapshot, Stmt, Store
@@ -200,13 +201,22 @@ class _Search:
             number = own.index(machine.function)
             last = len(self._kernels(SOURCE)) - 1
             at = number if is_paired else last if number == len(own) - 1 else -1
-            held = self._held_by.get(at, {})
+            held = {name: each for name, each in self._held_by.get(at, {}).items() if name in self._behind}
             watching.append((StrayObserver(machine, held, frozenset(self._shared)), number))
             return [watching[-1][0]]
 
         with suppress(Illegal):  # a stray access may come before it
             lowered.run(observing)
         return watching
+
+    @cached_property
+    def _behind(self) -> frozenset[str]:
+        """The buffers of the source that the output may depend on: others may be wrong by themselves."""
+        source = self._snapshot.checkpoints[SOURCE]
+        flow = Flow(source, self._name, steered=True)
+        buffers = [*source.buffers, *(s.buffer for s in statements(source.body) if isinstance(s, Alloc))]
+        some = [buffer for buffer in buffers if buffer.data.uid in flow.buffers]
+        return frozenset(name for buffer in some for name in (buffer.name, str(buffer.data.value)))
 
     def _followed(self, held: Mapping[str, HeldValues]) -> ValueOrigin | None:
         """The origin that the element's writes show at both levels."""

@@ -16,7 +16,7 @@ from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.origins import origin_in_words
@@ -200,6 +200,28 @@ def test_an_element_that_is_read_instead_of_another_one_is_told_at_its_read() ->
     place = found.access.index[0]
     assert (found.kind, found.writes, found.access.buffer, found.other.buffer) == ("other-index", False, "s", "s")
     assert (found.other.index, found.access.stmt) == ((place - 32,), reads)
+
+
+@pytest.mark.parametrize("steers", [False, True])
+def test_a_buffer_behind_another_output_is_no_origin(steers: bool) -> None:
+    """The lowered kernel does not fill a tile, and B is wrong by itself, unless the tile decides what it is."""
+    kernel = Kernel(threads=32)
+    a, b, c = (kernel.tensor(name, "float32", (32,)) for name in "ABC")
+    tile, one = kernel.tile("s", "float32", (32,), "shared"), Expr("float", "float32", (), 1.0)
+    fill, read = Store(tile, (kernel.tx,), load(a, kernel.tx)), Store(c, (kernel.tx,), load(tile, kernel.tx))
+    is_one = Expr("lt", "bool", (load(tile, kernel.tx), Expr("float", "float32", (), 99.0)))
+
+    def body(value: Expr) -> Stmt:
+        stored = Store(b, (kernel.tx,), value)
+        return If(is_one, stored) if steers else stored
+
+    more = Expr("add", "float32", (load(a, kernel.tx), one))
+    snapshot = kernel.snapshot((fill, read, body(load(a, kernel.tx))), (read, body(more)))
+    wrong = next(o for o in execute(snapshot, Request()).outputs if o.name == "B").difference
+    assert wrong is not None
+    found = origin_of(snapshot, Request(), "B", wrong)
+    assert found is not None
+    assert found.access.buffer == ("s" if steers else "B")
 
 
 def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
