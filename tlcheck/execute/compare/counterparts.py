@@ -45,6 +45,7 @@ class Counterparts:
         self._found: list[tuple[Stmt, NamedBuffers]] = []
         self._places: dict[int, int] = {}
         self._guarded: set[int] = set()
+        self._steering: set[str] = set()  # buffers that conditions, bounds of loops and variables are made of
         self._loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(source.body)}
         self._lowered_loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(lowered.body)}
         self._known_loops = frozenset(
@@ -57,12 +58,24 @@ class Counterparts:
             names = self.names_of(stmt, self._called)
             if names.writes:
                 self._found.append((stmt, names))
+            else:
+                heads = [data for e in expressions(stmt) for data, _ in accesses(e)]
+                self._steering |= {self._called.get(str(data.value), "") for data in heads}
         self.reducers = {
             name: stmt
             for stmt, names in self._found
             if any(_is_call(e.op, str(e.value), "finalize_reducer") for e in postorder(expressions(stmt)))
             for name in names.writes
         }
+
+    def behind(self, output: str) -> frozenset[str]:
+        """Return the buffers of the source on which an output may depend, as values or by conditions and variables."""
+        reached, before = {output} | self._steering, set[str]()
+        while reached != before:
+            before = set(reached)
+            for _, names in self._found:
+                reached |= names.reads if names.writes & reached else set()
+        return frozenset(reached)
 
     def names_of(self, stmt: Stmt, called: dict[str, str]) -> NamedBuffers:
         """The buffers of the source that a statement itself reads and writes."""

@@ -196,13 +196,30 @@ class Descent:
         is_certain = len(ours) == len(theirs) or (chosen is not None and chosen[0].input and chosen[1].input)
         if chosen is None or not is_certain:
             return Parting("computed" if ours or theirs else "other-value", lowered, source)
-        own, step = chosen
+        own, step = self._of_one_buffer(chosen, source)
         is_other = self._name(own) != self._name(step)
         if is_other and _is_partial(step, lowered) and not _is_partial(own, source):
             return Parting("computed", lowered, source)
-        if (moved := self._moved(own, step)) is not None:
+        moved = self._moved(own, step)
+        if moved is None and (there := self._elsewhere(own, step)):
+            moved = replace(step, element=f"{buffer_of(own)}[{there}]")
+        if moved is not None:
             return Parting("other-index", moved, own, lowered, source)
         return self.parting(own, step, lowered, source)
+
+    def _of_one_buffer(
+        self, chosen: tuple[TracedStep, TracedStep], source: TracedStep
+    ) -> tuple[TracedStep, TracedStep]:
+        """The two operands, the source's one of the buffer to which the lowered one was stored, if it has one such.
+
+        Shared memory hides the buffer of a lowered operand. By its value alone it may be any that differs.
+        """
+        own, step = chosen
+        stmt = None if step.origin is None else step.origin.stmt
+        if not isinstance(stmt, Store) or str(stmt.buffer.name) in (buffer_of(step), buffer_of(own)):
+            return chosen
+        same = [operand for operand in source.sources if buffer_of(operand) == str(stmt.buffer.name)]
+        return (same[0], step) if len(same) == 1 else chosen
 
     def _moved(self, source: TracedStep, lowered: TracedStep) -> TracedStep | None:
         """The element that a lowered operand is, if it is another one of the buffer: what was copied to that."""

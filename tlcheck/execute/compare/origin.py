@@ -161,6 +161,8 @@ class _Search:
         seed = self._found.seed
         self._before = source.left[self._name].outcome(seed)
         self._after = comparison.left_of(lowered.left, self._name, seed)
+        if stray is not None and stray.name in self._counterparts.names - self._counterparts.behind(self._name):
+            stray = None  # it is of another output
         known = None if stray is None else self._of_stray(stray, held, machine)
         if known is not None and known.kind in ("overwritten", "early"):
             return known

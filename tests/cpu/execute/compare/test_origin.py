@@ -253,6 +253,41 @@ def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
     assert tile_of_zeros is None or tile_of_zeros.again is None
 
 
+def test_an_operand_in_shared_memory_is_of_the_buffer_that_its_store_names() -> None:
+    """Two operands of the source have one value, and shared memory hides which of the two the lowered one is."""
+    kernel = Kernel(threads=32)
+    a, out = kernel.tensor("A", "float32", (32,)), kernel.tensor("C", "float32", (32,))
+    tiles = [kernel.tile(name, "float32", (32,), "shared") for name in "st"]
+    both = Expr("add", "float32", tuple(load(tile, kernel.tx) for tile in tiles))
+    written = *(Store(tile, (kernel.tx,), load(a, kernel.tx)) for tile in tiles), Store(out, (kernel.tx,), both)
+    snapshot = kernel.snapshot(written, written)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    stores, others = ([s for s in statements(f.body) if isinstance(s, Store)] for f in (source, lowered))
+    own = tuple(TracedStep(f"{name}[0]", "0.0", Origin(stores["st".index(name)])) for name in "ts")
+    got = tuple(TracedStep(f"m[{n}]", f"{n}.0", Origin(others[n])) for n in range(2))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None, (), lambda own, step: own.element[0] + "1")
+    found = descent.parting(
+        TracedStep("C[0]", "0.0", Origin(stores[2]), sources=own),
+        TracedStep("C[0]", "1.0", Origin(others[2]), sources=got),
+    )
+    assert found is not None
+    assert (found.kind, found.lowered.element, found.source.element) == ("other-index", "t[t1]", "t[0]")
+
+
+def test_the_buffers_behind_an_output_are_those_of_its_values_and_of_conditions() -> None:
+    kernel = Kernel(threads=32)
+    b, c = kernel.tensor("B", "float32", (32,)), kernel.tensor("C", "float32", (32,))
+    s, t, u = (kernel.tile(name, "float32", (32,), "shared") for name in "stu")
+    copied = Store(s, (kernel.tx,), load(t, kernel.tx)), Store(b, (kernel.tx,), load(s, kernel.tx))
+    function = kernel.function(*copied, Store(c, (kernel.tx,), load(u, kernel.tx)))
+    found = Counterparts(function, function)
+    assert found.behind("B") == {"B", "s", "t"}
+    assert found.behind("C") == {"C", "u"}
+    asked = If(Expr("lt", "bool", (load(u, kernel.tx), Expr("float", "float32", (), 0.0))), Seq(copied))
+    function = kernel.function(asked)
+    assert Counterparts(function, function).behind("B") == {"B", "s", "t", "u"}
+
+
 def test_a_partial_result_of_a_sum_is_not_another_buffers_value() -> None:
     """The threads of a sum exchange partial results through shared memory. Another buffer's store there is one."""
     kernel = Kernel(threads=32)
