@@ -225,7 +225,7 @@ class Descent:
         """The element that a lowered operand is, if it is another one of the buffer: what was copied to that."""
         name = self._name(source)
         leaf = next((s for s in lowered.sources if s.input and equal(s.value, lowered.value)), None)
-        if leaf is None or self._name(lowered) != name:
+        if leaf is None or not (self._name(lowered) == name or self._is_of_same(source, lowered)):
             return None
         there = self._copied.get(name, {}).get((buffer_of(leaf), index_in(leaf)))
         if there is None or there == index_in(source):

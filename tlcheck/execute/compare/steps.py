@@ -14,14 +14,21 @@ def loops_of(step: TracedStep) -> tuple[tuple[str, int], ...]:
 def unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
     """The sources of a step that have another value than all of the other's, each of which has but one equal.
 
-    What is of one buffer is equal to that alone: small numbers occur in several.
+    What is of one buffer is equal to that alone: small numbers occur in several. Of as many on both sides, those
+    in the same place go together first.
     """
-    left, found = list(other.sources), []
     names = {buffer_of(source) for source in other.sources}
-    for own in step.sources:
+
+    def is_alike(own: TracedStep, source: TracedStep) -> bool:
         name = buffer_of(own)
-        alike = (place for place, source in enumerate(left) if name not in names or buffer_of(source) == name)
-        match = next((place for place in alike if equal(own.value, left[place].value)), None)
+        return (name not in names or buffer_of(source) == name) and equal(own.value, source.value)
+
+    paired = zip(step.sources, other.sources, strict=False) if len(step.sources) == len(other.sources) else ()
+    same = {place for place, pair in enumerate(paired) if is_alike(*pair)}
+    left = [source for place, source in enumerate(other.sources) if place not in same]
+    found = []
+    for own in [own for place, own in enumerate(step.sources) if place not in same]:
+        match = next((place for place, source in enumerate(left) if is_alike(own, source)), None)
         if match is None:
             found.append(own)
         else:

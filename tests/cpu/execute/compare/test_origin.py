@@ -14,6 +14,7 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.steps import unlike
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Snapshot, Stmt, Store
@@ -311,3 +312,31 @@ def test_a_partial_result_of_a_sum_is_not_another_buffers_value() -> None:
     assert kind(summed, "c[0]") == "computed"
     assert kind(filled, "workspace[3]") == "overwritten"
     assert kind(filled, "s[3]") == "computed", "a buffer of its own cannot lie in a tensor's memory"
+
+
+def test_operands_of_one_value_go_together_in_their_places() -> None:
+    zeros = TracedStep("s[1, 0]", "0.0"), TracedStep("s[3, 6]", "0.0")
+    got = TracedStep("merged[0]", "-1.0"), TracedStep("merged[60]", "0.0")
+    source, lowered = TracedStep("f[0]", "0.0", sources=zeros), TracedStep("f[0]", "-1.0", sources=got)
+    assert unlike(source, lowered) == [zeros[0]]
+    assert unlike(lowered, source) == [got[0]]
+
+
+def test_merged_memory_that_a_copy_fills_is_the_buffer_that_it_fills_in_the_source() -> None:
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    tile = kernel.tile("s", "float32", (32,), "shared")
+    body = Store(tile, (kernel.tx,), load(a, kernel.tx)), Store(b, (kernel.tx,), load(tile, kernel.tx))
+    snapshot = kernel.snapshot(body, body)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {"s": {("A", "4"): "4"}}, lambda step: None)
+
+    def step(name: str, place: int, writers: list[Store]) -> TracedStep:
+        leaf = TracedStep(f"A[{place}]", f"{place}.0", input=True)
+        filled = TracedStep(name, f"{place}.0", Origin(writers[0]), sources=(leaf,))
+        return TracedStep("B[5]", f"{place}.0", Origin(writers[1]), sources=(filled,))
+
+    parting = descent.parting(step("s[5]", 5, own), step("merged[16]", 4, other))
+    assert parting is not None
+    assert (parting.kind, parting.lowered.element, parting.source.element) == ("other-index", "s[4]", "s[5]")
