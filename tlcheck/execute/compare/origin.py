@@ -161,8 +161,6 @@ class _Search:
         seed = self._found.seed
         self._before = source.left[self._name].outcome(seed)
         self._after = comparison.left_of(lowered.left, self._name, seed)
-        if stray is not None and stray.name in self._counterparts.names - self._counterparts.behind(self._name):
-            stray = None  # it is of another output
         known = None if stray is None else self._of_stray(stray, held, machine)
         if known is not None and known.kind in ("overwritten", "early"):
             return known
@@ -218,7 +216,8 @@ class _Search:
         flow = Flow(source, self._name, steered=True)
         buffers = [*source.buffers, *(s.buffer for s in statements(source.body) if isinstance(s, Alloc))]
         some = [buffer for buffer in buffers if buffer.data.uid in flow.buffers]
-        return frozenset(name for buffer in some for name in (buffer.name, str(buffer.data.value)))
+        names = {name for buffer in some for name in (buffer.name, str(buffer.data.value))}
+        return frozenset(names) - (self._counterparts.names - self._counterparts.behind(self._name))
 
     def _followed(self, held: Mapping[str, HeldValues]) -> ValueOrigin | None:
         """The origin that the element's writes show at both levels."""
