@@ -154,18 +154,18 @@ def _modulo(value: _IndexSum, by: int) -> _IndexSum:
     _, rest = value.split(by)
     if rest.is_below(by):
         return rest
-    inner = {text: (factor % by, atom) for text, (factor, atom) in rest.terms.items()}
-    rest = _without_modulo(_IndexSum(rest.constant, inner), by)
+    rest = _without_modulo(rest, by)
     return rest if rest.is_below(by) else _atom(ast.BinOp(rest.node(), ast.Mod(), ast.Constant(by)))
 
 
 def _without_modulo(value: _IndexSum, by: int) -> _IndexSum:
-    """The same modulo a number, of `x % n` only x where that divides n."""
+    """The same modulo a number, with factors less than that; of `x % n` only x where it divides n."""
     found = _IndexSum(value.constant)
     for factor, atom in value.terms.values():
         top = _top(atom)
         if top is not None and (top + 1) % by == 0 and isinstance(atom, ast.BinOp):
-            found = found.add(_Simplified().sum_of(atom.left), factor)
+            found = found.add(_without_modulo(_Simplified().sum_of(atom.left), by), factor)
         else:
             found = found.add(_atom(atom), factor)
-    return found.split(by)[1]
+    _, rest = found.split(by)
+    return _IndexSum(rest.constant, {text: (factor % by, atom) for text, (factor, atom) in rest.terms.items()})
