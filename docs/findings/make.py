@@ -46,9 +46,7 @@ Tests keep the verdicts of 13 releases, 0.1.6.post2 to 0.1.15, in
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """
 AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
-[what was searched](findings/searched.md). Runs on the H200: [0.1.15](../results/h200/findings-0.1.15.json),
-[four more](../results/h200/found-0.1.15.json), [five](../results/h200/README.md#five-findings),
-[the last eleven](../results/h200/README.md#eleven-findings), [older ones](../results/h200/found-0.1.9.json).
+[what was searched](findings/searched.md), [runs on the H200](../results/h200/README.md).
 """
 
 
