@@ -31,6 +31,8 @@ from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.jobs import task_of
 from tlcheck.worker.protocol import Failure
 
+pytestmark = pytest.mark.slow
+
 VALIDATOR = jsonschema.Draft202012Validator(schema_of(GateReport))
 RIGHT, WRONG = (SAVED / f"invariant_rows-{release}.snapshot.json" for release in ("0.1.7.post2", "0.1.7.post3"))
 NO_GPU = {"torch": "2.13.0+cpu", "cuda": ""}
@@ -124,7 +126,6 @@ def accept(folder: Path, name: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_both_sides_pass_where_they_were_run_and_nowhere_else(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -194,7 +195,6 @@ def test_what_fails_with_both_is_not_new_and_what_passes_now_is_fixed(
     )
 
 
-@pytest.mark.slow
 def test_a_kernel_that_no_longer_compiles_there_is_broken(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -221,7 +221,6 @@ def test_a_kernel_that_does_not_lower_is_not_run(toolchains: Toolchains, capsys:
     assert [o["kind"] for o in report["comparisons"][0]["outcomes"]] == ["error"]  # told once
 
 
-@pytest.mark.slow
 def test_without_a_gpu_nothing_passes_and_one_line_says_so(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ SOME = [f for f in EVERY if f not in ERAS or ERAS.index(f) % len(RELEASES) % 2 =
 UNSUPPORTED = {"tma_tile": "a TMA reduction", "attention": "a layout is too large"}  # what the oracle does not cover
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", [pytest.param(f, id=f.path) for f in SOME])
 def test_verdicts_are_true(fixture: Fixture) -> None:
     reason = next((reason for name, reason in UNSUPPORTED.items() if name in fixture.path), None)

@@ -73,6 +73,7 @@ def _mutants(function: Function) -> Iterator[tuple[str, Function]]:
                 yield f"{place}: {e.value} {step:+}", with_statement(function, stmt, change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", ["lower-tile-op", "device-tir"])
 def test_no_changed_number_is_proved(checkpoint: str) -> None:
     broken = dict(_mutants(PEELED.checkpoints[checkpoint]))
@@ -81,6 +82,7 @@ def test_no_changed_number_is_proved(checkpoint: str) -> None:
     assert [what for what, report in checked.items() if report.claims[0].verdict == "proved"] == []
 
 
+@pytest.mark.slow
 def test_nothing_that_a_pass_could_do_wrong_is_proved() -> None:
     proved = [kind for kind, report in _made_wrong() if report.claims[0].verdict == "proved"]
     # Another version of the pipelined buffer, which executions judge; and each of two guards that say the same.

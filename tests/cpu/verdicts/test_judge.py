@@ -27,7 +27,7 @@ EXPECTED = make_run(expects=[Expect(releases="<=0.1.7", rule="TLA001", reason="k
 ACCEPTED = Acceptances(Path(), (Acceptance("TLA001", "k.py::*", "<=0.1.7", "not deployed"),))
 NOTHING = Cache(None)
 
-pytestmark = pytest.mark.usefixtures("fresh_processes")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("fresh_processes")]
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def verdicts(snapshot: Snapshot, request: Request) -> list[str]:
     return [outcome.verdict for outcome in execute(snapshot, request).outputs]
 
 
+@pytest.mark.slow
 def test_kernels_of_an_equal_source_are_judged_with_one_run_of_it(runs: Count) -> None:
     right, wrong = sum_of_squares(1), sum_of_squares(2)
     one_seed = Request(seeds=(0,))
