@@ -19,6 +19,8 @@ from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.snapshot import codec
 
+pytestmark = pytest.mark.slow
+
 LOGS = Path(__file__).parent / "logs"
 RIGHT = FOLDER / "era" / "annotated_gemm-0.1.15.snapshot.json"
 WRONG = FOLDER / "era" / "invariant_rows-0.1.14.snapshot.json"
@@ -264,7 +266,6 @@ def test_a_toolchain_that_fails_is_not_compared(tmp_path: Path, capsys: pytest.C
     assert "compile: RuntimeError: nvcc failed" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     """Ctrl-C while one case runs and another one waits."""
     python = make_interpreter(tmp_path / "toolchain", {"verify": {"answer": done(RIGHT), "sleep": 600}})
@@ -280,7 +281,6 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     assert not running(str(python))
 
 
-@pytest.mark.slow
 def test_an_interrupt_loses_nothing_that_has_run(tmp_path: Path) -> None:
     steps = {"verify:annotated_gemm": {"answer": done(RIGHT, trial())}, "verify": {"sleep": 600}}
     python = make_interpreter(tmp_path / "toolchain", steps)
