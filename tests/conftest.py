@@ -90,7 +90,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run those tests of a folder that need a toolchain in one process: they share workers and what is set up once.
 
     All of them are slow: a real compiler takes seconds to start, and a file's kernels are lowered for all of its tests.
-    So are those in a browser.
+    Those in a browser are slow, too.
     """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):

@@ -116,7 +116,7 @@ class WarmProcess(Process):
 
 
 class WarmCopies:
-    """What becomes of a process for tasks without a GPU: the next one of its toolchain takes it over."""
+    """Hands a process for tasks without a GPU over to the next command of its toolchain."""
 
     waiting: dict[str, CopiedProcess] = {}  # noqa: RUF012
     begin, end = CopiedProcess.__init__, CopiedProcess.close

@@ -1,12 +1,10 @@
-"""What an output of a function is made of, whatever the indices."""
+"""Find what an output of a function is made of, whatever the indices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tlcheck.program.roles import accesses
 from tlcheck.snapshot.ir import Bind, Evaluate, Function, Stmt, Store
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
 
 
 class Flow:
@@ -16,15 +14,14 @@ class Flow:
 
     def __init__(self, function: Function, output: str, *, steered: bool = False) -> None:
         """steered: with what decides whether, and how often, these statements run."""
-        around = dict(_within(function.body)) if steered else {}
+        around = dict(with_surroundings(function.body)) if steered else {}
         self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
         self.writers: list[Stmt] = []
         while True:
             before = len(self.buffers)
             self.writers = []
             for stmt in statements(function.body):
-                named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
-                into = _written_by(stmt) or named
+                into = _written_by(stmt) or _accessed_by(stmt)
                 if into & self.buffers and isinstance(stmt, (Store, Evaluate, Bind)):
                     for part in (stmt, *around.get(stmt, ())):
                         self.buffers |= _used_by(part)
@@ -34,19 +31,13 @@ class Flow:
                 return
 
 
-def _within(body: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
-    """Yield each statement with those around it."""
-    left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(body, ())]
-    while left:
-        stmt, around = left.pop()
-        yield stmt, around
-        left += [(child, (*around, stmt)) for child in children(stmt)]
-
-
 def _used_by(stmt: Stmt) -> set[int]:
     """The pointers of what a statement itself accesses, and its variables."""
-    named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
-    return named | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
+    return _accessed_by(stmt) | {e.uid for e in postorder(expressions(stmt)) if e.op == "var"}
+
+
+def _accessed_by(stmt: Stmt) -> set[int]:
+    return {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
 
 
 def _written_by(stmt: Stmt) -> set[int]:

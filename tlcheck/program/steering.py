@@ -12,7 +12,7 @@ from tlcheck.program.roles import is_address
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
 
 _CHOICES = ("select", "predicated")
 
@@ -23,12 +23,7 @@ class Steering:
     def __init__(self, function: Function, sizes: Collection[str] = ()) -> None:
         """sizes: names of numbers from outside that are known."""
         self._function = function
-        self._around: dict[Stmt, tuple[Stmt, ...]] = {}
-        left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(function.body, ())]
-        while left:
-            stmt, around = left.pop()
-            self._around[stmt] = around
-            left += [(child, (*around, stmt)) for child in children(stmt)]
+        self._around = dict(with_surroundings(function.body))
         self._numbers = {s.var.uid for s in self._around if isinstance(s, (For, Thread))}
         shapes = postorder([e for b in function.buffers for e in (*b.shape, *b.strides)])
         self._numbers |= {e.uid for e in (*function.params, *shapes) if e.op == "var" and e.value in sizes}

@@ -84,6 +84,15 @@ def statements(root: Stmt) -> Iterator[Stmt]:
     return iter(_statements(root))
 
 
+def with_surroundings(root: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
+    """Yield every statement with those around it, the outermost first, in program order."""
+    left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(root, ())]
+    while left:
+        stmt, around = left.pop()
+        yield stmt, around
+        left += [(child, (*around, stmt)) for child in reversed(children(stmt))]
+
+
 @lru_cache(maxsize=_KEPT)
 def _statements(root: Stmt) -> tuple[Stmt, ...]:
     found, stack = [], [root]

@@ -6,13 +6,12 @@ does: then nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.signatures.calls import library_name
 from tlcheck.snapshot.ir import Alloc, Expr, For, Function, If, Stmt, Store, While
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
 
 _DESCRIPTOR = "_desc"  # what the name of a TMA descriptor adds to that of its tensor
 
@@ -46,12 +45,12 @@ class Counterparts:
         self._places: dict[int, int] = {}
         self._guarded: set[int] = set()
         self._steering: set[str] = set()  # buffers that conditions, bounds of loops and variables are made of
-        self._loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(source.body)}
-        self._lowered_loops = {id(stmt): _loops(around) for stmt, around in _with_surroundings(lowered.body)}
+        self._loops = {id(stmt): _loops(around) for stmt, around in with_surroundings(source.body)}
+        self._lowered_loops = {id(stmt): _loops(around) for stmt, around in with_surroundings(lowered.body)}
         self._known_loops = frozenset(
             str(stmt.var.value) for stmt in statements(source.body) if isinstance(stmt, For) and stmt.kind == "serial"
         )
-        for place, (stmt, around) in enumerate(_with_surroundings(source.body)):
+        for place, (stmt, around) in enumerate(with_surroundings(source.body)):
             self._places[id(stmt)] = place
             if _guards(around):
                 self._guarded.add(id(stmt))
@@ -143,7 +142,7 @@ class Counterparts:
         """The condition of the lowered kernel around all that does a statement of the source, if that has none."""
         if self.is_guarded(source):
             return None
-        found = [_guards(around) for stmt, around in _with_surroundings(self._lowered.body) if source in self.of(stmt)]
+        found = [_guards(around) for stmt, around in with_surroundings(self._lowered.body) if source in self.of(stmt)]
         if not found or not all(found):
             return None
         shared = [guard for guard in found[0] if all(guard in others for others in found)]
@@ -184,16 +183,6 @@ def _described(lowered: Function, called: dict[str, str]) -> dict[int, set[str]]
 
 def _is_call(op: str, value: str, name: str) -> bool:
     return op == "call" and library_name(value).endswith(name)
-
-
-def _with_surroundings(root: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
-    """Every statement with the conditions and loops around it, in program order."""
-    stack: list[tuple[Stmt, tuple[Stmt, ...]]] = [(root, ())]
-    while stack:
-        stmt, around = stack.pop()
-        yield stmt, around
-        inside = (*around, stmt) if isinstance(stmt, (If, For)) else around
-        stack.extend((part, inside) for part in reversed(children(stmt)))
 
 
 def _guards(around: tuple[Stmt, ...]) -> list[If]:

@@ -14,8 +14,8 @@ def loops_of(step: TracedStep) -> tuple[tuple[str, int], ...]:
 def unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
     """The sources of a step that have another value than all of the other's, each of which has but one equal.
 
-    What is of one buffer is equal to that alone: small numbers occur in several. Of as many on both sides, those
-    in the same place go together first.
+    Sources of one buffer are equal to those of it alone: small numbers occur in several. Of as many on both sides,
+    those in the same place go together first.
     """
     names = {buffer_of(source) for source in other.sources}
 
