@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, load, number, variable
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, region, variable
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Stmt, Store
@@ -54,6 +54,17 @@ def test_integers_made_of_floats_that_nobody_set(written: int, verdict: str) -> 
     some = _where(kernel, written, Store(register, (number(0),), load(a, kernel.tx)))
     more = Expr("add", "float32", (load(register, 0), Expr("float", "float32", (), 1.0)))
     assert _outcome(kernel, some, Store(b, (kernel.tx,), Expr("cast", "int32", (more,))))[0] == verdict
+
+
+@pytest.mark.parametrize("name", ["copy", "atomicmax"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_a_tile_of_floats_that_nobody_set_in_a_tensor(dtype: str, name: str) -> None:
+    """A tile operator makes integers of the floats without a cast."""
+    kernel = Kernel(threads=THREADS)
+    b, tile = kernel.tensor("B", dtype, (THREADS,)), kernel.tile("f", "float32", (THREADS,), "local.fragment")
+    ((verdict, reason),) = _outcomes(kernel, call(name, region(tile), region(b)))
+    assert verdict == "undecided"
+    assert reason.endswith("of it depends on memory that nothing wrote")
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
