@@ -9,6 +9,10 @@ on the same inputs.
 
 On a GPU the kernel hangs.
 
+A `__syncthreads()` in a branch that only some warps take may let go all the same: Hopper also counts threads that have
+ended, and threads at another `__syncthreads()`. CUDA leaves open what such a kernel does. Its results are right if no
+thread reads or overwrites early what the barrier protects.
+
 The witness names the barriers or mbarriers.
 
 ## Example
