@@ -185,3 +185,22 @@ def clash(layout: Layout) -> Clash | None:
         return None
     one, other = (np.unravel_index(int(p), shape) for p in np.flatnonzero(offsets == place)[:2])
     return tuple(map(int, one)), tuple(map(int, other)), place
+
+
+def negative(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The first element that a layout puts at a negative index, and that index; None for none, for layouts whose shape
+    is not constant and for very large ones.
+    """
+    algebra = Algebra(unread)
+    sizes = [as_constant(algebra.poly(extent)) for extent in layout.input_shape]
+    shape = [size for size in sizes if size is not None]
+    if len(shape) < len(sizes) or prod(shape) > MAX_TABLE:
+        return None
+    points = np.indices(shape).reshape(len(shape), -1)
+    places = IndexMap(layout, shape, list(points))
+    image = np.array([np.broadcast_to(places(e), points.shape[1]) for e in layout.index])
+    below = np.flatnonzero((image < 0).any(axis=0))
+    if not below.size:
+        return None
+    first = below[0]
+    return tuple(points[:, first].tolist()), tuple(image[:, first].tolist())

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compare.own_layouts import outside
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.exits import TensorExit
@@ -149,6 +150,17 @@ class Faults:
                 open_ = _ON_DRAWN if led and not self._given else ""
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
+
+    def of_layout(self, illegal: Illegal) -> Fault | None:
+        """The layout of the author's that has no place for an element of the buffer that is left; else None."""
+        found = outside(self._function, illegal.buffer) if "out of bounds" in illegal.what else None
+        if found is None:
+            return None
+        element, place = indexed(illegal.buffer, found[0]), found[1][0] if len(found[1]) == 1 else list(found[1])
+        what = f"T.annotate_layout puts {element} at {place}, before the memory of {illegal.buffer}"
+        stmt = next((s for s in statements(self._function.body) if s.line == illegal.line), None)
+        act = self._made(f"access of {illegal.buffer}", illegal.block, illegal.lane, stmt)
+        return Fault(BOUNDS, illegal.buffer, illegal.line, what, found[0], act)
 
     def of_atomic(self, left: TensorExit, reason: str) -> Fault:
         """An atomic whose operand leaves a tensor. reason: of outputs that depend on it."""

@@ -50,6 +50,7 @@ class OwnFaults:
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
         stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
+        stray = stray or self._source.of_layout(illegal)
         if stray is None:
             return UNSAID, None
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")

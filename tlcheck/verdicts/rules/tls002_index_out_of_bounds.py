@@ -3,7 +3,8 @@
 ## What it does
 
 The source accesses an element that its shared memory, registers or fragment lacks. Or an atomic reads outside a tensor.
-Or TileLang counts a negative index of a tensor from the end, as it proves its sign from the branch around it.
+Or TileLang counts a negative index of a tensor from the end, as it proves its sign from the branch around it. Or
+`T.annotate_layout` puts an element at a negative index, before the memory of its tile.
 
 ## Why is this bad?
 
