@@ -29,7 +29,7 @@ RULE = re.compile(r"TL\w\d{3}")
 PUBLIC = re.compile(r"(issue|pull request) (\d+)")
 BEFORE = """# Findings
 
-For people who ask what their release gets wrong: bugs of TileLang that give wrong code without an error. Each row is a
+For people who ask what their release gets wrong: TileLang's bugs that give wrong code without an error. Each row is a
 kernel of 10 to 20 lines, in [`kernels.py`](../tests/wrong_code/kernels.py) or
 [`repaired.py`](../tests/wrong_code/repaired.py). To see one:
 
@@ -37,13 +37,12 @@ kernel of 10 to 20 lines, in [`kernels.py`](../tests/wrong_code/kernels.py) or
 tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 ```
 
-Click a name to see the wrong CUDA, the guilty pass, TileLang's issue (searched by 2026-11-29) and what an H200 did.
-Tests keep the verdicts of 13 releases, 0.1.6.post2 to 0.1.15, in
-[`expected.toml`](../tests/wrong_code/expected.toml).
+Click a name for the wrong CUDA, the guilty pass, TileLang's issue (searched by 2026-11-29) and what an H200 did.
+Tests keep the verdicts of 13 releases in [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 56 of these bugs, 28 of them in the order or legality of accesses. 20 gave wrong results on
-[an H100](../results/h100/README.md). The last column is the workaround that
-[`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
+0.1.15 has 58 of them, 29 in the order or legality of accesses. 20 gave wrong results on
+[an H100](../results/h100/README.md). Workarounds are what [`tlcheck fix`](fix.md#how-often-there-is-one) found for the
+newest wrong release (`-`: not tried).
 """
 AFTER = """More: [larger kernels](findings/others.md), [cases on sm_80](findings/cases.md),
 [what was searched](findings/searched.md), [runs on the H200](../results/h200/README.md).

@@ -1229,6 +1229,36 @@ def tickets_inline():
     return main
 
 
+@tilelang.jit
+def read_in_turn():
+    """Each thread holds one element of a tile in registers; a serial loop stores the elements."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((128,), "float32")
+            T.copy(A, f)
+            for i in T.serial(128):
+                B[i] = f[i]
+
+    return main
+
+
+@tilelang.jit
+def set_in_turn():
+    """A serial loop sets a tile in registers, of which each thread holds one element."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((128,), "float32")
+            for i in T.serial(128):
+                f[i] = A[i]
+            T.copy(f, B)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1386,3 +1416,5 @@ released = Case(read_after_the_bulk_copy, {}, ("sm_90",))
 recast = Case(halves_of_another_kind)
 saturated = Case(floats_to_integers)
 inlined = Case(tickets_inline)
+walked = Case(read_in_turn)
+dealt = Case(set_in_turn)

@@ -370,6 +370,24 @@ def _copied_by_threads(t: KernelTraits) -> bool:
     return False
 
 
+def _in_turn(t: KernelTraits) -> bool:
+    """Whether a serial loop, in no loop over elements, uses its own element of registers."""
+    for p in t.all:
+        loops = [s for s in p.around if isinstance(s, ast.For)]
+        names = [_loop_name(s) for s in loops]
+        turns = {s.target.id for s in loops if _loop_name(s) in ("serial", "unroll") and isinstance(s.target, ast.Name)}
+        if not turns or "Parallel" in names or not isinstance(p.stmt, (ast.Assign, ast.AugAssign)):
+            continue
+        elements = [n for n in ast.walk(p.stmt) if isinstance(n, ast.Subscript)]
+        if any(t.scopes.get(_base(e)) == "fragment" and _names_in(e.slice) & turns for e in elements):
+            return True
+    return False
+
+
+def _names_in(e: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+
+
 def _loop_by_thread(t: KernelTraits) -> bool:
     calls = [p.call for p in t.all if p.name in ("serial", "unroll") and p.call is not None]
     return any(len(c.args) == 3 and not all(map(_constant, c.args[:2])) for c in calls)
@@ -496,6 +514,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "loop by thread": _loop_by_thread,
     "loop over part of registers": _over_part,
     "tile that threads copy in a pipeline": _copied_by_threads,
+    "registers in turn": _in_turn,
     "loop of a block": lambda t: any(map(_is_of_block, t.all)),
     "vectorized sum": _vectorized_sum,
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),

@@ -151,6 +151,14 @@ def test_loops_over_part_of_registers_and_copies_by_threads_are_traits() -> None
     assert copied not in traits(found["released"].replace("a[i] = A[k, i]", "a[i] = A[k, i] + b[i]"))
 
 
+def test_a_serial_loop_over_registers_is_a_trait() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    for name in ("walked", "dealt"):
+        assert "registers in turn" in traits(found[name])
+        assert "registers in turn" not in traits(found[name].replace("T.serial(128)", "T.Parallel(128)"))
+        assert "registers in turn" not in traits(found[name].replace("alloc_fragment", "alloc_shared"))
+
+
 def test_a_tile_is_read_before_a_pipeline_without_a_product_too() -> None:
     text = kernels()["scaled"][1]
     assert "operand read before" in traits(text.replace("T.gemm(a, b, c)", "T.copy(a, d)"))
