@@ -35,9 +35,10 @@ MAX_INSTANCES = 15
 
 def refute(c: Comparison) -> FootprintDifference | None:
     """The first instance in which a lane is wrong; None if none of those tried shows one. Raises UndecidedError where
-    no size that was tried keeps the author's promises.
+    no size that was tried keeps the author's promises, and where the author's index leaves a tile.
     """
     outer, aliases = shared_loops(c)
+    leaves = False
     for plan in (Plan(c, outer, aliases, {}), Plan(c, frozenset(), {}, {})):
         try:
             algebra, intended, actual = plan.build(multiples=False)
@@ -60,12 +61,35 @@ def refute(c: Comparison) -> FootprintDifference | None:
         for point in islice(points, MAX_INSTANCES):
             if not _feasible(algebra, (*intended, *actual), point):
                 continue
+            if _leaves_tile(algebra, c, intended, point):
+                leaves = True
+                continue
             defined = _reads_in_bounds(algebra, intended, point)
             for differs in (_differs, _differs_by_content) if defined else (_own_misaligned,):
                 found = differs(algebra, c, intended, actual, point)
                 if found and not _is_authors(algebra, c, actual, found):
                     return found
+    if leaves:
+        raise UndecidedError(f"as written, it leaves the bounds of {c.match.source[0].target.root}", SOURCE_STOPS)
     return None
+
+
+def _leaves_tile(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether an intended lane that runs is out of bounds of memory of the block: TileLang guards tensors alone, the
+    author answers for the rest. Of an index that is read from memory other contents are tried.
+    """
+    target = c.match.source[0].target
+    declared = c.memory.declared.get(target.root)
+    scope = target.buffer.scope or (declared.scope if declared is not None else "")
+    if scope in ("", "global") or _reads_indices(algebra, intended):
+        return False
+    for footprint in intended:
+        for env in chunks(footprint.space) if footprint.inside and not footprint.site.tile else ():
+            evaluate = Evaluator(algebra, {**env, **point})
+            runs = _running(evaluate, replace(footprint, inside=()))
+            if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in footprint.inside):
+                return True
+    return False
 
 
 def _is_never_inside(algebra: Algebra, f: Footprint) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tlcheck.reasons import SOURCE_STOPS
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding, Kind, is_apart
 from tlcheck.witness import Accesses
 
 STOPPED = "as lowered: "  # how the reason of an output begins whose kernel an access stopped
+_BOUNDS = "TLS002"
 _EXPLAINS: Mapping[Kind, tuple[Kind, ...]] = {
     "atomic": ("legality", "order", "output"),
     "legality": ("output",),
@@ -23,7 +25,7 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     which the output goes wrong. One wait or barrier that would order several pairs of accesses is missing once. What is
     on other buffers may have a cause of its own and stays: an excuse for one must not cover the other. An atomic that
     the device has wrong and the execution right explains that nothing is known of the outputs; so does an access that
-    stops the kernel.
+    stops the kernel. An atomic whose index leaves its buffer as written is not compared: the author's is that index.
     """
     explained: dict[int, int] = {}
     for place in range(len(claims)):
@@ -36,6 +38,15 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
             also = [claims[other] for other in explained if _root(other, explained) == place]
             found.append(_with_weight(replace(claim, also=(*claim.also, *also))))
     return tuple(found)
+
+
+def _is_bound(claim: Claim) -> bool:
+    """Whether it is an index of the source that is out of bounds."""
+    return (
+        (claim.kind, claim.verdict) == ("source", REFUTED)
+        and claim.finding is not None
+        and claim.finding.rule == _BOUNDS
+    )
 
 
 def _root(place: int, explained: Mapping[int, int]) -> int:
@@ -62,6 +73,8 @@ def _causes(number: int, claims: Sequence[Claim]) -> Iterator[int]:
         for place, other in enumerate(claims):
             if is_apart(other) or (stopped and (other.kind, other.verdict) == ("legality", REFUTED)):
                 yield place
+    if (claim.kind, claim.verdict, claim.code) == ("atomic", UNDECIDED, SOURCE_STOPS.code):
+        yield from (place for place, other in enumerate(claims) if _is_bound(other) and other.buffer == claim.buffer)
     if claim.verdict != REFUTED:
         return
     for kind, consequences in _EXPLAINS.items():

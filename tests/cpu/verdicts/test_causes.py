@@ -10,13 +10,20 @@ from tests.cpu.checking import make_atomic, make_finding
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare import diagnosis
 from tlcheck.execute.request import Request
+from tlcheck.reasons import SOURCE_STOPS, UNSET, Reason, ReasonKind
 from tlcheck.verdicts.causes import by_cause
 from tlcheck.verdicts.claim import Claim, FindingOrigin, Kind, OriginKind, Verdict
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.results import read_snapshot
 from tlcheck.witness import Accesses, Act
 
-RULES: dict[Kind, str] = {"output": "TLO001", "order": "TLR001", "legality": "TLL001", "atomic": "TLA005"}
+RULES: dict[Kind, str] = {
+    "output": "TLO001",
+    "order": "TLR001",
+    "legality": "TLL001",
+    "atomic": "TLA005",
+    "source": "TLS002",
+}
 
 
 def claim(
@@ -69,6 +76,15 @@ def test_what_is_not_known_since_the_kernel_stops_stands_under_the_access() -> N
     stopped = replace(claim("output", "C", verdict="undecided"), reason="as lowered: access of s out of bounds")
     other = replace(claim("output", "D", verdict="undecided"), reason="something else")
     assert shape(claim("legality", "s"), stopped, other) == [("s", ["C"]), ("D", [])]
+
+
+@pytest.mark.parametrize(("reason", "explained"), [(SOURCE_STOPS, True), (UNSET, False)])
+def test_an_atomic_that_leaves_its_buffer_as_written_stands_under_that_index(
+    reason: ReasonKind, explained: bool
+) -> None:
+    index, left = claim("source", "s"), claim("atomic", "s", verdict="undecided").because(Reason(reason, "it leaves s"))
+    assert shape(index, left) == ([("s", ["s"])] if explained else [("s", []), ("s", [])])
+    assert shape(index, replace(left, buffer="t")) == [("s", []), ("t", [])]
 
 
 def test_what_explains_is_explained_itself() -> None:

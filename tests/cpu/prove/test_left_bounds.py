@@ -1,0 +1,31 @@
+"""Indices out of bounds: TileLang counts one from the end, which the source does not say; the author leaves a tile."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.prove.handmade import THREAD, add, load, number, operation, own, status, tensor
+from tlcheck.snapshot.ir import Buffer, Expr
+
+VALUES, RESULTS, LESS = tensor("F", "float32", 256, 91_051), tensor("S", "float32", 64, 91_052), number(-3)
+
+
+@pytest.mark.parametrize(("index", "found"), [(LESS, "undecided"), (operation("add", THREAD, LESS), "different")])
+def test_only_what_is_in_bounds_is_compared(index: Expr, found: str) -> None:
+    source = add(load(RESULTS, index), own(VALUES))
+    lowered = add(load(RESULTS, operation("add", number(64), LESS)), own(VALUES))
+    assert status(source, lowered, VALUES, RESULTS) == found
+
+
+TILE = Buffer("s", "int32", (number(64),), "shared", Expr("var", "handle", value="s", uid=91_053))
+NEXT = operation("add", THREAD, number(1))
+
+
+@pytest.mark.parametrize(
+    ("guarded", "found"), [((), "undecided"), ((operation("lt", THREAD, number(63)),), "different")]
+)
+def test_an_index_that_leaves_a_tile_is_the_authors(guarded: tuple[Expr, ...], found: str) -> None:
+    """TileLang guards tensors alone: of a tile the author says where it ends."""
+    values = tensor("V", "int32", 256, 91_054)
+    source, lowered = add(load(TILE, NEXT), own(values), *guarded), add(load(TILE, NEXT), own(values))
+    assert status(source, lowered, values, TILE) == found
