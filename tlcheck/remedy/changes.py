@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -50,6 +50,8 @@ _OF_PASS: Mapping[str, tuple[str, ...]] = {
     "ProducerConsumerWarpSpecialized": ("TL_DISABLE_WARP_SPECIALIZED",),
     "WarpSpecialized": ("TL_DISABLE_WARP_SPECIALIZED",),
 }
+# The same for accesses that nothing orders: those of a copy are ordered where its threads wait for what they load.
+_OF_RULE: Mapping[str, tuple[str, ...]] = {"TLR001": ("TIR_USE_ASYNC_COPY",), "TLR002": ("TIR_USE_ASYNC_COPY",)}
 _KEY_OF = {
     "tl.disable_safe_memory_legalize": "TL_DISABLE_SAFE_MEMORY_ACCESS",
     "tir.disable_cse_tir": "TIR_DISABLE_CSE",
@@ -91,12 +93,17 @@ def keyed(configs: Mapping[str, str] | None) -> dict[str, str]:
     return {key_of(name): value for name, value in (configs or {}).items()}
 
 
-def pass_configs(own: Mapping[str, str], pass_name: str) -> tuple[list[KernelChange], list[KernelChange]]:
-    """One pass configuration each: what concerns the guilty pass or is set by the kernel, flipped; then others."""
+def pass_configs(
+    own: Mapping[str, str], pass_name: str, rules: Collection[str] = ()
+) -> tuple[list[KernelChange], list[KernelChange]]:
+    """One pass configuration each: what concerns the guilty pass or a broken rule, or is set by the kernel, flipped;
+    then others.
+    """
     other_way, set_by_kernel = _flipped(own), {key_of(name) for name in own}
     values = {**other_way, **{key: value for key, value in _KEYS.items() if key not in set_by_kernel}}
     of_pass = [key for name, keys in _OF_PASS.items() if pass_name.endswith(name) for key in keys]
-    likely = dict.fromkeys(key for key in (*of_pass, *other_way) if key in values)
+    of_rules = [key for rule, keys in _OF_RULE.items() if rule in rules for key in keys]
+    likely = dict.fromkeys(key for key in (*of_pass, *of_rules, *other_way) if key in values)
     changes = {key: KernelChange(PASS_CONFIG, Variation(pass_configs=((key, values[key]),))) for key in values}
     return [changes[key] for key in likely], [change for key, change in changes.items() if key not in likely]
 

@@ -108,7 +108,12 @@ class WorkaroundSearch:
     def search(self, wrong: WrongKernel) -> Workarounds:
         """Try one pass configuration, then a build argument, another release, and at last two pass configurations."""
         found = Workarounds(wrong)
-        likely, others = tried.pass_configs(wrong.result.pass_configs or {}, _guilty_pass(wrong.result))
+        findings = [
+            claim.finding for claim in all_claims(wrong.result.claims) if claim.blames_compiler and claim.finding
+        ]
+        guilty_pass = next((finding.pass_name for finding in findings if finding.pass_name), "")
+        rules = {finding.rule for finding in findings}
+        likely, others = tried.pass_configs(wrong.result.pass_configs or {}, guilty_pass, rules)
         singles = [*likely, *others]
         older, newer = installed_around(wrong.run.toolchain, wrong.run.release, self.settings.requirements)
         self._try(found, likely, are_likely=True)
@@ -214,12 +219,6 @@ def _doubt(claim: Claim) -> _Doubt:
 def _is_alike(one: Snapshot, other: Snapshot) -> bool:
     """Whether two snapshots hold the same code, whatever pass configurations they name."""
     return codec.dumps(replace(one, pass_configs={})) == codec.dumps(replace(other, pass_configs={}))
-
-
-def _guilty_pass(wrong: Result) -> str:
-    """The pass that is to blame for the first finding, as far as that is known."""
-    findings = [claim.finding for claim in all_claims(wrong.claims) if claim.blames_compiler and claim.finding]
-    return next((finding.pass_name for finding in findings if finding.pass_name), "")
 
 
 def _costs(before: Snapshot, after: Snapshot) -> tuple[str, ...]:

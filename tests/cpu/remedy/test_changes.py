@@ -37,6 +37,13 @@ def test_what_concerns_the_guilty_pass_comes_first_then_what_the_kernel_sets() -
     assert words_of(pass_configs({}, "")[1])[0] == "TL_DISABLE_WARP_SPECIALIZED=True"
 
 
+def test_what_orders_the_accesses_of_a_race_comes_before_others() -> None:
+    likely, others = pass_configs({"tl.disable_wgmma": "True"}, "", {"TLO001", "TLR001"})
+    assert words_of(likely) == ["TIR_USE_ASYNC_COPY=False", "TL_DISABLE_WGMMA=False"]
+    assert not {*words_of(likely)} & {*words_of(others)}
+    assert words_of(pass_configs({}, "", {"TLO001"})[0]) == []
+
+
 def words_of(changes: list[KernelChange]) -> list[str]:
     return [change.words for change in changes]
 
