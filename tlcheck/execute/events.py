@@ -143,6 +143,12 @@ class Observer:
         outside: (worlds, lanes) or with vector lanes before.
         """
 
+    def atomic_left(self, place: Place, frame: Frame, outside: Mask) -> None:
+        """An atomic of the source leaves a tensor with what it changes, and does nothing there.
+
+        outside: as for `tensor_left`.
+        """
+
     def region_left(self, place: Place, frame: Frame, outside: Mask, stores: bool) -> None:
         """The region of a tile operator in the source is out of a tensor's bounds at these points, which are dropped.
 

@@ -145,11 +145,23 @@ class Faults:
                 continue
             led = self._is_led(left)
             if led or not guarded:
+                left = self._on_axes(left)
                 element, what = _out_of_bounds(left)
                 act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
                 open_ = _ON_DRAWN if led and not self._given else ""
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
+
+    def _on_axes(self, left: TensorExit) -> TensorExit:
+        """The exit by the axes of its tensor: an atomic knows an offset alone."""
+        buffer = self._buffers.get(left.buffer)
+        if buffer is None or buffer.strides or len(left.index) > 1:
+            return left
+        with suppress(NotModelled):
+            shape = tuple([int(evaluated(e, self._sizes)) for e in buffer.shape])
+            row, rest = divmod(left.index[0], prod(shape[1:]))
+            return replace(left, index=(row, *map(int, index_of(rest, shape[1:]))), extent=shape)
+        return left
 
     def of_layout(self, illegal: Illegal) -> Fault | None:
         """The layout of the author's that has no place for an element of the buffer that is left; else None."""

@@ -94,9 +94,10 @@ class OwnFaults:
         where the author wants no guards; None where neither does.
         """
         levels, guarded = self.levels, not self.levels.snapshot.is_on(_UNGUARDED)
-        if (levels.request.is_own and guarded) or not levels.source_run[0].strayed:
+        if guarded and (levels.request.is_own or not levels.source_run[0].strayed):
             return None
-        return self._source.of_stray(illegal, self.exits.of_accesses, guarded=guarded)
+        exits = self.exits.of_accesses if guarded else self.exits.of_all
+        return self._source.of_stray(illegal, exits, guarded=guarded)
 
     @cached_property
     def _source(self) -> Faults:

@@ -30,6 +30,11 @@ class SourceExits:
         """Those of tile operators, the first of each statement and tensor."""
         return self._run.regions
 
+    @property
+    def of_all(self) -> Sequence[TensorExit]:
+        """Those of plain indices, of tile operators, and of the elements that atomics would change."""
+        return [*self._run.found, *self._run.regions, *self._run.atomics]
+
     @cached_property
     def _run(self) -> TensorExitsOfRun:
         leaving = TensorExitsOfRun()

@@ -51,6 +51,7 @@ class TensorExits(Observer):
         self._machine = machine
         self.found: dict[tuple[Stmt, str, bool], TensorExit] = {}
         self.regions: dict[tuple[Stmt, str, bool], TensorExit] = {}
+        self.atomics: dict[tuple[Stmt, str], TensorExit] = {}
         self._stmt: Stmt | None = None
         self._left: list[tuple[TensorExit, Mask]] = []  # loads of the statement that runs
         self._read: list[tuple[str, Mask]] = []  # the lanes of those that are in bounds
@@ -78,6 +79,12 @@ class TensorExits(Observer):
         stmt = self._machine.state.at
         if stmt is not None and (stmt, place.name, stores) not in self.regions:
             self.regions[stmt, place.name, stores] = self._made(stmt, place, frame, outside, stores)[0]
+
+    def atomic_left(self, place: Place, frame: Frame, outside: Mask) -> None:
+        """The element that an atomic changes is out of a tensor's bounds in these lanes."""
+        stmt = self._machine.state.at
+        if stmt is not None and (stmt, place.name) not in self.atomics:
+            self.atomics[stmt, place.name] = self._made(stmt, place, frame, outside, True)[0]
 
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
@@ -145,6 +152,11 @@ class TensorExitsOfRun:
     def regions(self) -> list[TensorExit]:
         """The first region of each tile operator and tensor."""
         return [left for one in self._made for left in one.regions.values()]
+
+    @property
+    def atomics(self) -> list[TensorExit]:
+        """The first element that each atomic would change."""
+        return [left for one in self._made for left in one.atomics.values()]
 
 
 def _flat(mask: Mask, frame: Frame) -> Mask:

@@ -86,6 +86,10 @@ def _seen(place: BufferElement, frame: Frame, position: Any, mask: Any, made: Ma
         _tell_order(place, frame, position, mask, made)
     if observers.covers(place):
         observers.atomic(place, position, everywhere(mask, frame), place.state.origin(frame))
+    if observers.hear(Observer.atomic_left):
+        outside = place.located(frame).outside
+        if outside is not None and place.is_left(outside, frame):
+            observers.atomic_left(place, frame, outside)
     observers.combined(frame, position, mask)
 
 

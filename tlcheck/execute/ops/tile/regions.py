@@ -265,6 +265,7 @@ class Tile:
         position = self.place.memory.flat_position(located.position)
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
         mask = self._mask(frame, located)
+        self._left(frame, located, stores=True)
         where, terms = np.broadcast_to(position, shape), np.broadcast_to(values, shape)
         chosen: Any = ... if mask is None else np.broadcast_to(mask, shape)
         where, terms = where[chosen].reshape(-1), terms[chosen].reshape(-1)
