@@ -45,7 +45,7 @@ class EpochAccesses:
         again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
         self.epoch[cell], self.world[cell], self.part[cell] = epoch, touched.world, part
         self.lane[cell] = touched.thread
-        self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), SEVERAL, touched.thread)
+        self.lane[cell[again | (self.lane[cell] != touched.thread)]] = SEVERAL
 
     def mixed(self, touched: AccessedCells, met: int, threads: bool) -> Mask:
         """Return which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads
