@@ -20,17 +20,21 @@ from tlcheck.execute.reasons import NotModelled
 
 
 def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
-    """The active threads, one of each world at a time: (worlds, threads), and how to pick their values, (worlds, 1)."""
+    """The active threads, one of each world at a time: (worlds, threads), and how to pick their values, (worlds, 1).
+
+    A world without one has the values of another world: its own mean nothing, and may be out of bounds.
+    """
     mask = np.array(frame.mask())
     while mask.any():
         worlds: Mask = np.asarray(mask.any(axis=-1, keepdims=True))
         lanes = mask.argmax(axis=-1)
+        of = np.where(worlds[:, 0], np.arange(len(lanes)), worlds[:, 0].argmax())
 
-        def pick(value: Value, lanes: Array = lanes) -> Value:
-            if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+        def pick(value: Value, lanes: Array = lanes, of: Array = of, some: bool = not worlds.all()) -> Value:
+            if not isinstance(value, np.ndarray) or (value.shape[-1] == 1 and not some):
                 return value
             wide = np.broadcast_to(value, (*value.shape[:-2], len(lanes), value.shape[-1]))
-            return np.asarray(wide[..., np.arange(len(lanes)), lanes][..., None])
+            return np.asarray(wide[..., of, lanes[of] if value.shape[-1] > 1 else 0][..., None])
 
         chosen = worlds & (np.arange(frame.lanes) == lanes[:, None])
         yield chosen, pick
