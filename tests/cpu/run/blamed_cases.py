@@ -24,18 +24,16 @@ def scaled(factor=2):
 
 
 @tilelang.jit
-def summed():
-    """Add four rows of numbers, in shared memory."""
+def converted():
+    """Add bfloat16 numbers to float16 ones, in pairs."""
 
     @T.prim_func
-    def main(A: T.Tensor((4, 256), "float32"), B: T.Tensor((256,), "float32")):
-        with T.Kernel(1, threads=128):
-            s = T.alloc_shared((256,), "float32")
-            T.clear(s)
-            for k in T.serial(4):
-                for i in T.Parallel(256):
-                    T.atomic_add(s[i], A[k, i])
-            T.copy(s, B)
+    def main(A: T.Tensor((256,), "bfloat16"), B: T.Tensor((256,), "float16")):
+        with T.Kernel(1, threads=64):
+            a = T.alloc_fragment((256,), "bfloat16")
+            T.copy(A, a)
+            for i in T.Parallel(256):
+                T.atomic_add(B[i], a[i])
 
     return main
 
@@ -78,8 +76,9 @@ def inputs(args, generator, device):
     return torch.rand(256, generator=generator, device=device), torch.zeros(256, device=device)
 
 
-def rows(args, generator, device):
-    return torch.randint(-4, 5, (4, 256), generator=generator, device=device).float(), torch.zeros(256, device=device)
+def whole(args, generator, device):
+    drawn = torch.randint(-4, 5, (256,), generator=generator, device=device)
+    return drawn.bfloat16(), torch.zeros(256, device=device).half()
 
 
 def halves(args, generator, device):
@@ -129,7 +128,7 @@ raised = Case(scaled, {}, SM80, raising, doubled)
 unreferred = Case(scaled, {}, SM80, inputs, unequal)
 unnamed = Case(scaled, {}, SM80, inputs, listed)
 crashed = Case(scaled, {}, SM80, crashing, doubled)
-sums = Case(summed, {}, ("sm_90",), rows, lambda args, a, b: {"B": a.double().sum(0)})
+pairs = Case(converted, {}, SM80, whole, lambda args, a, b: {"B": b.double() + a.double()})
 overflow = Case(squared, {}, SM80, halves, lambda args, a, b: {"B": (a.double() ** 2).sum(1)})
 in_range = Case(squared, {"scale": 2.0}, SM80, halves, lambda args, a, b: {"B": (a.double() ** 2).sum(1)})
 carried = Case(running, {}, ("sm_90",))
