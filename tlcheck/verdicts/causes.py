@@ -90,7 +90,7 @@ def _causes(number: int, claims: Sequence[Claim]) -> Iterator[int]:
 def _is_behind(cause: Claim, claim: Claim) -> bool:
     """Whether a claim goes wrong at what another one is about."""
     if cause.kind == "atomic":
-        return claim.kind == "output" and _returns(cause)
+        return claim.kind in ("output", "legality") and _returns(cause)
     origin = None if claim.finding is None else claim.finding.origin
     own = None if cause.finding is None else cause.finding.origin
     if origin is None or own is None or cause.kind != "order":
@@ -99,7 +99,7 @@ def _is_behind(cause: Claim, claim: Claim) -> bool:
 
 
 def _returns(atomic: Claim) -> bool:
-    """Whether an atomic gives what was there before, on which anything may depend."""
+    """Whether an atomic gives what was there before, on which anything may depend: a value, or where it is stored."""
     return any("ret" in name.lower() for name in (atomic.call, *atomic.instructions))
 
 

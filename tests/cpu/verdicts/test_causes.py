@@ -87,6 +87,12 @@ def test_an_atomic_that_leaves_its_buffer_as_written_stands_under_that_index(
     assert shape(index, replace(left, buffer="t")) == [("s", []), ("t", [])]
 
 
+@pytest.mark.parametrize(("call", "explained"), [("atomic_add_ret_elem_op", True), ("atomic_add_elem_op", False)])
+def test_an_access_at_a_place_that_a_wrong_atomic_gives_stands_under_that(call: str, explained: bool) -> None:
+    atomic, access = replace(claim("atomic", "N"), call=call, instructions=()), claim("legality", "O")
+    assert shape(atomic, access) == ([("N", ["O"])] if explained else [("N", []), ("O", [])])
+
+
 def test_what_explains_is_explained_itself() -> None:
     """A chain has one root."""
     first, second = race("a", 10, 20), race("b", 12, 22)
