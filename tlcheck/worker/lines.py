@@ -54,6 +54,7 @@ class StatementLines:
         for name, function in list(vars(tilelang.language).items()):
             if name.startswith(_OPERATORS) and inspect.isfunction(function):
                 setattr(tilelang.language, name, self._watched(function))
+        _tir.call_intrin = self._watched(_tir.call_intrin, _is_operator)  # by macros, which return none of their calls
         for module in (_builder(), getattr(tilelang.language, _PREFIX, None)):
             if module is not None and inspect.isfunction(getattr(module, "buffer_store", None)):
                 module.buffer_store = self._watched_store(module.buffer_store)
@@ -86,12 +87,14 @@ class StatementLines:
             return {}
         return {hash(store): (store, entry[1]) for entry, store in pairs if entry[1] is not None}
 
-    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _watched(
+        self, function: Callable[..., Any], counts: Callable[[Any], bool] = lambda made: True
+    ) -> Callable[..., Any]:
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             made = function(*args, **kwargs)
-            place = caller(sys._getframe(1))
-            if place and isinstance(made, _tir.Call):
+            place = caller(sys._getframe(1)) if isinstance(made, _tir.Call) and counts(made) else None
+            if place:
                 self._calls.append((made, *place))
             return made
 
@@ -132,6 +135,12 @@ _STAMPED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _is_operator(call: Any) -> bool:
+    """Whether a call is a tile operator: `tl.tileop.reduce`, in earlier releases `tl.reduce`."""
+    name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+    return name.startswith(tuple(operator.rstrip("_") for operator in _OPERATORS))
+
+
 def _builder() -> Any:
     """The module whose functions make the statements of a kernel."""
     return getattr(getattr(getattr(tvm, "script", None), "ir_builder", None), _PREFIX, None)
@@ -141,7 +150,7 @@ def caller(frame: FrameType | None) -> tuple[str, int] | None:
     """File and line outside of TileLang that this frame came from; None where there is none."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(("<", _TILELANG)):
+        if not file.startswith(("<", _TILELANG, __file__)):
             return file, frame.f_lineno
         if place := _parsed(frame):
             return place
