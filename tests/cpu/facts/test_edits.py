@@ -13,6 +13,7 @@ from tlcheck.facts import Facts, changes
 from tlcheck.facts.extract import facts_of
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
+from tlcheck.toolchain.releases import PINNED
 from tlcheck.verdicts.results import read_snapshot
 
 pytestmark = pytest.mark.toolchain
@@ -69,7 +70,7 @@ def lowered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Facts]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("edits")
+@pytest.mark.xdist_group(PINNED)
 @pytest.mark.parametrize("name", EDITS)
 def test_the_first_change_names_the_edit(lowered: Mapping[str, Facts], name: str) -> None:
     found = changes(lowered["plain"], lowered[name])
