@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ _NO_NETWORK = "no network: the package index cannot be reached"
 _OFFERED = re.compile(r"requirement tilelang==(\S+) \(from versions: (.*)\)")
 
 
+_YES = ("1", "true", "yes", "on", "y", "t")  # of pip's variables
 _CONNECT, _ANSWER = 4.0, 12.0  # seconds for one connection, of which pip tries two, and for the whole answer
 
 
@@ -31,8 +33,10 @@ def latest_release() -> str:
 def require_network(wanted: Iterable[str]) -> None:
     """Raise UsageError if no package index can be reached. pip itself may try for minutes before it says so.
 
-    wanted: what is missing then.
+    wanted: what is missing then. pip that takes packages from folders alone is not asked: it needs no network.
     """
+    if os.environ.get("PIP_NO_INDEX", "").lower() in _YES:
+        return
     newest, why = _asked()
     if not newest and why.startswith(_NO_NETWORK):
         raise UsageError(f"{why}; missing: {', '.join(wanted)}")

@@ -137,6 +137,19 @@ def test_no_network_is_told_apart_from_an_unknown_release(
     assert "latest tilelang: no network: the package index cannot" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("no_index", "is_asked"), [("1", False), ("true", False), ("0", True), ("", True)])
+def test_folders_alone_need_no_network(monkeypatch: pytest.MonkeyPatch, no_index: str, is_asked: bool) -> None:
+    def asked() -> tuple[str, str]:
+        calls.append(1)
+        return "9.1", ""
+
+    calls: list[int] = []
+    monkeypatch.setattr(package_index, "_asked", asked)
+    monkeypatch.setenv("PIP_NO_INDEX", no_index)
+    package_index.require_network(["tilelang"])
+    assert bool(calls) == is_asked
+
+
 def test_an_index_that_never_answers_is_told_in_seconds(
     index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:

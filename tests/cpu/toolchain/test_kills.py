@@ -53,7 +53,7 @@ def test_kills_at_random_moments(release: str, reporter: Steps) -> None:
     install(release_recipe(release), reporter)
     took = time.monotonic() - started
     seen = set[str]()
-    for number in range(10 if os.environ.get("EVERY_MOMENT") else 3):
+    for number in range(10 if os.environ.get("EVERY_MOMENT") else 2):
         folder = release_recipe(release).folder
         if environment.find(release_recipe(release)):
             subprocess.run([sys.executable, "-m", "tlcheck", "toolchain", "remove", release], check=True)
