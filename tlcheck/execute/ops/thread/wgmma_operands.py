@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -143,20 +143,30 @@ def in_shared(
 
 
 def _readers(frame: Frame) -> Array:
-    """Return the first active thread of each warpgroup, -1 where none is: (worlds, groups).
+    """Return the first active thread of each warpgroup, -1 where none is: (worlds, groups), read-only.
 
     Warps of one group may come one after the other, after a barrier that some of them had to themselves.
     """
-    lanes = np.broadcast_to(frame.mask(), (frame.worlds, frame.lanes))
-    grouped = np.pad(lanes, ((0, 0), (0, -frame.lanes % GROUP))).reshape(frame.worlds, -1, GROUP)
+    return _first_of_groups(frame.mask().tobytes(), frame.worlds, frame.lanes)
+
+
+@lru_cache(maxsize=256)  # a kernel has a few masks, and thousands of instructions
+def _first_of_groups(mask: bytes, worlds: int, lanes: int) -> Array:
+    active = np.frombuffer(mask, np.bool_).reshape(worlds, lanes)
+    grouped = np.pad(active, ((0, 0), (0, -lanes % GROUP))).reshape(worlds, -1, GROUP)
     first = grouped.argmax(axis=-1) + np.arange(grouped.shape[1]) * GROUP
-    return np.where(grouped.any(axis=-1), first, -1)
+    found = np.where(grouped.any(axis=-1), first, -1)
+    found.flags.writeable = False
+    return found
 
 
 def _of_readers(value: Value, readers: Array, frame: Frame) -> Array:
     """The value of each of these threads; of a group without one, any."""
-    every = np.broadcast_to(np.asarray(value), (frame.worlds, frame.lanes))
-    return np.take_along_axis(every, np.maximum(readers, 0), axis=1)
+    given = np.asarray(value)
+    if given.size == 1:
+        return np.full(readers.shape, given.reshape(()))
+    every = np.broadcast_to(given, (frame.worlds, frame.lanes))
+    return every[np.arange(frame.worlds)[:, None], np.maximum(readers, 0)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
