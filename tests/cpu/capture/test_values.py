@@ -80,7 +80,7 @@ def gemm(m, n, k, block=32):
     return main
 
 torch.manual_seed(0)
-tokens, experts, k, hidden, inner = 128, 8, 2, 64, 96
+tokens, experts, k, hidden, inner = 64, 4, 2, 64, 64
 scores = torch.randn(tokens, experts, device="cuda").softmax(-1)
 weights, experts_of = topk(tokens, experts, k)(scores)
 want = scores.topk(k, dim=-1)
@@ -318,7 +318,7 @@ def test_scripts_get_the_values_that_they_ask_for(
     routed = [kernel for kernel in found["routing.py"] if kernel.startswith("gemm")]
     assert len(routed) > 1
     assert found == {
-        "routing.py": ["topk[tokens=128,experts=8,k=2]", "count[tokens=128,k=2,experts=8]", *routed],
+        "routing.py": ["topk[tokens=64,experts=4,k=2]", "count[tokens=64,k=2,experts=4]", *routed],
         "masks.py": ["mask[n=2097152]", *(f"scale[n=128,factor={factor}.0]" for factor in (2, 3, 4, 5, 6))],
         "views.py": [f"add[n={n}]" for n in (2097152, 256, 512, 1024)],
         "placed.py": ["bump[n=256]", "bump[n=384]"],
