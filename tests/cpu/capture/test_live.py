@@ -67,17 +67,17 @@ if __name__ == "__main__":
     assert torch.equal(twice(x), 2 * x)
 """
 TUNED = """
-tuned = tilelang.autotune(
-    configs=[{"block": block} for block in (32, 64)],
-    supply_prog=lambda params: [torch.zeros(*params[0].shape)],
-    skip_check=True,
-)(add)
-kernel = tuned(128)
-assert kernel.config == {"block": 64}
-assert kernel(x)[3] == 4
-add(64)
-tilelang.compile(add.get_tir(32), target="c", out_idx=[1])(x[:32])
-raise ValueError("own failure")
+    tuned = tilelang.autotune(
+        configs=[{"block": block} for block in (32, 64)],
+        supply_prog=lambda params: [torch.zeros(*params[0].shape)],
+        skip_check=True,
+    )(add)
+    kernel = tuned(192)
+    assert kernel.config == {"block": 64}
+    assert kernel(torch.arange(192.0))[3] == 4
+    add(64)
+    tilelang.compile(add.get_tir(32), target="c", out_idx=[1])(x[:32])
+    raise ValueError("own failure")
 """
 TESTS = """
 from kernels import add, x
@@ -90,7 +90,7 @@ def test_wrong():
 """
 
 
-SCRIPTS = {"kernels.py": KERNELS + RUN, "tuned.py": KERNELS + TUNED, "test_add.py": TESTS}
+SCRIPTS = {"kernels.py": KERNELS + RUN + TUNED, "test_add.py": TESTS}
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
         "kernels.py::add[n=128]": "a call recorded (1.0 kB)",
         "kernels.py::accumulate[n=64]": "a call recorded (768 bytes)",
         "kernels.py::twice": "a call recorded (1.0 kB)",
-        "tuned.py::add[n=128,block=64]": "a call recorded (1.0 kB)",
-        "tuned.py::add[n=64]": "no call recorded: no call of it was seen",
+        "kernels.py::add[n=192,block=64]": "a call recorded (1.5 kB)",
+        "kernels.py::add[n=64]": "no call recorded: no call of it was seen",
         "test_add.py::add[n=64]": "a call recorded (512 bytes)",
         "test_add.py::add[n=128]": "a call recorded (1.0 kB)",
     }
-    assert len(list((captured.project / "kept").iterdir())) == 7 + 6 + 3  # snapshots, calls, case files
+    assert len(list((captured.project / "kept").iterdir())) == 7 + 6 + 2  # snapshots, calls, case files
 
 
 @pytest.mark.slow
@@ -165,11 +165,11 @@ def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
 def test_a_script_that_fails_has_failed(captured: Captured) -> None:
     assert captured.code == 3
     lines = [line.partition(f" sm_90 {captured.title}  ")[::2] for line in captured.lines]
-    end = captured.project / f"tuned.py:{len(SCRIPTS['tuned.py'].splitlines())}"
+    end = captured.project / f"kernels.py:{len(SCRIPTS['kernels.py'].splitlines())}"
     *ends, (test, said) = [(case, what) for case, what in lines if "snapshot" not in what]
     assert ends == [
-        ("tuned.py::add[n=32]", "the script compiles it for c, not for a CUDA device"),
-        ("tuned.py", f"ValueError: own failure ({end})"),
+        ("kernels.py::add[n=32]", "the script compiles it for c, not for a CUDA device"),
+        ("kernels.py", f"ValueError: own failure ({end})"),
     ]
     assert test == "test_add.py"
     assert "AssertionError" in said
@@ -180,14 +180,15 @@ def test_a_script_that_fails_has_failed(captured: Captured) -> None:
 def test_recorded_calls_are_repeated(
     captured: Captured, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By a compiler, or a kernel, that has changed: here two are as they were, and one adds one more."""
+    """By a compiler, or a kernel, that has changed: here one is as it was, and one adds one more."""
     monkeypatch.setenv("PYTHONPATH", captured.site)
     monkeypatch.setenv("TL_TEMPLATE_PATH", str(Path(captured.site) / "src"))
     script = captured.project / "kernels.py"
     script.write_text(script.read_text().replace("A[i] * T.cast", "1.0 + A[i] * T.cast"))
-    assert main(["run", str(captured.project / "kept/kernels_cases.py"), "--toolchain", captured.toolchain]) == 1
+    cases = captured.project / "kept/kernels_cases.py"
+    names = [f"{cases}::{name}_case" for name in ("accumulate", "twice")]
+    assert main(["run", *names, "--toolchain", captured.toolchain]) == 1
     out = capsys.readouterr().out
-    assert f"kernels_cases.py::add_case sm_90 {captured.title}  passed" in out
     assert f"kernels_cases.py::accumulate_case sm_90 {captured.title}  failed" in out
     assert "wrong: S: 64 of 64 elements are wrong (recorded inputs of seed 0)" in out
     assert "S[0] is 2.0, expected 1.0" in out
