@@ -1259,6 +1259,68 @@ def set_in_turn():
     return main
 
 
+@tilelang.jit
+def loop_in_a_step():
+    """Each step of a pipeline has a loop that loads a tile and uses it, then loads and uses another tile."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4, 1024), "float32"),
+        B: T.Tensor((2, 128), "float32"),
+        C: T.Tensor((4, 1024), "float32"),
+        D: T.Tensor((2, 128), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((1024,), "float32")
+            b = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(2, num_stages=2):
+                for j in T.serial(2):
+                    T.copy(A[k * 2 + j, 0], a)
+                    for i in T.Parallel(1024):
+                        C[k * 2 + j, i] = a[1023 - i]
+                T.copy(B[k, 0], b)
+                for i in T.Parallel(128):
+                    D[k, i] = b[127 - i]
+
+    return main
+
+
+@tilelang.jit
+def pipeline_in_a_pipeline():
+    """Each step of a pipeline loads a tile, and each step of a pipeline in it uses the tile."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 1024), "float32"), B: T.Tensor((4, 2, 1024), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((1024,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0], a)
+                for j in T.Pipelined(2, num_stages=2):
+                    for i in T.Parallel(1024):
+                        B[k, j, i] = a[1023 - i]
+
+    return main
+
+
+@tilelang.jit
+def loaded_before():
+    """A tile that each step of a pipeline loads is loaded before the pipeline, too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 256), "float32"), B: T.Tensor((4, 256), "float32"), C: T.Tensor((4, 256), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((256,), "float32")
+            b = T.alloc_shared((256,), "float32")
+            T.copy(A[0, 0], a)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0], a)
+                T.copy(B[k, 0], b)
+                for i in T.Parallel(256):
+                    C[k, i] = a[i] + b[i]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1418,3 +1480,6 @@ saturated = Case(floats_to_integers)
 inlined = Case(tickets_inline)
 walked = Case(read_in_turn)
 dealt = Case(set_in_turn)
+enclosed = Case(loop_in_a_step, {}, ("sm_80",))
+crossed = Case(pipeline_in_a_pipeline, {}, ("sm_90",))
+preloaded = Case(loaded_before, {}, ("sm_80",))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.constructs import statement_at
-from tlcheck.fuzz.traits import relations, remarks
+from tlcheck.fuzz.relations import relations, remarks
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 

@@ -170,7 +170,7 @@ def _is_read_after(t: KernelTraits, place: int, name: str, _load: int) -> bool:
 def _is_read_after_none(t: KernelTraits, place: int, name: str, load: int) -> bool:
     """Whether it is read after a pipeline that may have no step, or whose steps a branch may skip."""
     skips = any(isinstance(s, ast.If) for p in t.products(place) for s in p.around)
-    return (skips or _is_of_block(t.all[place])) and _is_read_after(t, place, name, load)
+    return (skips or is_of_block(t.all[place])) and _is_read_after(t, place, name, load)
 
 
 def _used_then_loaded(t: KernelTraits) -> bool:
@@ -283,6 +283,28 @@ def _loop_name(stmt: ast.stmt) -> str:
     return "if" if isinstance(stmt, ast.If) else PlacedStatement(stmt, ()).name
 
 
+def _loaded_in_a_loop(t: KernelTraits) -> bool:
+    """Whether a step of a pipeline has a loop that fills shared memory from a tensor."""
+    for place in t.pipelines:
+        for p in t.inside(place):
+            loops = [_loop_name(s) for s in p.around[p.around.index(t.all[place].stmt) + 1 :]]
+            filled = p.is_load or isinstance(p.stmt, ast.Assign)
+            from_tensor = any(t.scopes.get(name) == "global" for name in p.names)
+            in_a_loop = not {"serial", "unroll", "Pipelined"}.isdisjoint(loops)
+            if t.scopes.get(p.written) == "shared" and filled and from_tensor and in_a_loop:
+                return True
+    return False
+
+
+def _loaded_before(t: KernelTraits) -> bool:
+    """Whether a tile that a pipeline loads is loaded before it, too."""
+    for place in t.pipelines:
+        loads = {p.written for p in t.inside(place) if p.is_load and t.scopes.get(p.written) == "shared"}
+        if any(_loads_before(t, place, name) for name in loads):
+            return True
+    return False
+
+
 def _guarded_load(t: KernelTraits) -> bool:
     bodies = (t.inside(place) for place in t.pipelines)
     return any(p.is_load and isinstance(p.around[-1], ast.If) for body in bodies for p in body)
@@ -393,7 +415,7 @@ def _loop_by_thread(t: KernelTraits) -> bool:
     return any(len(c.args) == 3 and not all(map(_constant, c.args[:2])) for c in calls)
 
 
-def _is_of_block(p: PlacedStatement) -> bool:
+def is_of_block(p: PlacedStatement) -> bool:
     """Whether it is a loop that may have no step: its end is the number of a block or the like."""
     is_loop = p.name in ("serial", "unroll", "Pipelined") and isinstance(p.stmt, ast.For) and p.call is not None
     end = p.call.args[-1] if is_loop and p.call is not None and p.call.args else None
@@ -475,6 +497,11 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "pipeline in a loop": lambda t: any(
         isinstance(a, (ast.For, ast.While)) for n in t.with_product() for a in t.all[n].around
     ),
+    "pipeline in a pipeline": lambda t: any(
+        t.all[n].stmt in p.around for n in t.pipelines for p in (t.all[m] for m in t.pipelines)
+    ),
+    "load in a loop of a step": _loaded_in_a_loop,
+    "tile loaded before and in a pipeline": _loaded_before,
     "elements in a pipeline": lambda t: any(
         p.name == "Parallel" for n in t.with_product() for p in t.inside(n)
     ),
@@ -515,7 +542,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "loop over part of registers": _over_part,
     "tile that threads copy in a pipeline": _copied_by_threads,
     "registers in turn": _in_turn,
-    "loop of a block": lambda t: any(map(_is_of_block, t.all)),
+    "loop of a block": lambda t: any(map(is_of_block, t.all)),
     "vectorized sum": _vectorized_sum,
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
     "odd modulus": lambda t: _modulo(t, _odd),
@@ -534,107 +561,3 @@ def traits(text: str) -> frozenset[str]:
     """Return the traits of a kernel's source."""
     kernel = KernelTraits(text)
     return frozenset(name for name, has in _TRAITS.items() if has(kernel))
-
-
-def relations(text: str, line: int, other: int) -> tuple[str, ...]:
-    """Return how the statements on two lines stand to each other; nothing where there are none."""
-    kernel = KernelTraits(text, line)
-    one, second = kernel.at(line), kernel.at(other)
-    if one is None or second is None:
-        return ()
-    return tuple(name for name, holds in _RELATIONS.items() if holds(kernel, one, second))
-
-
-def remarks(text: str, line: int) -> tuple[str, ...]:
-    """Return what is to be known of the statement on a line."""
-    kernel = KernelTraits(text, line)
-    found = kernel.at(line)
-    return tuple(name for name, holds in _REMARKS.items() if found is not None and holds(kernel, found))
-
-
-def _has_partly_loaded(t: KernelTraits, p: PlacedStatement) -> bool:
-    """Whether a statement of a pipeline has a tile that only some of its steps load."""
-    bodies = [t.inside(place) for place in t.pipelines if t.all[place].stmt in p.around]
-    loads = [q for body in bodies for q in body if q.is_load and isinstance(q.around[-1], ast.If)]
-    return any(q.written in p.names and t.scopes.get(q.written) == "shared" for q in loads)
-
-
-def _common(one: PlacedStatement, other: PlacedStatement, *kinds: type[ast.stmt]) -> bool:
-    return any(isinstance(s, kinds) for s in one.around if s in other.around)
-
-
-def _between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
-    """Whether a loop that some blocks skip stands between two statements."""
-    first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
-    loops = [p.stmt for p in t.all if _is_of_block(p)]
-    around = (*first.around, *last.around)
-    return any(first.stmt.lineno < s.lineno < last.stmt.lineno and s not in around for s in loops)
-
-
-def _apart(one: PlacedStatement, other: PlacedStatement) -> bool:
-    """Whether a branch has one of the two alone, or each of its parts has one."""
-    branches = {s for p in (one, other) for s in p.around if isinstance(s, ast.If)}
-    return any(_side(one, s) != _side(other, s) for s in branches)
-
-
-def _branches_on_own(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
-    """Whether the condition of a branch reads what is written in it: of the read only a loop around may be known."""
-    branches = [s for s in {*one.around, *other.around} if isinstance(s, ast.If)]
-    if any(s in (one.stmt, other.stmt) for s in branches):
-        return True
-    inner = one if other.stmt in one.around else other if one.stmt in other.around else one if one is other else None
-    if inner is None:
-        return False
-    written = {p.written for p in t.all if p is inner or inner.stmt in p.around} - {""}
-    return any(_asks(s, name) for s in branches for name in written)
-
-
-def _barriers_between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
-    """Whether a branch that fills shared memory, and so has a barrier, stands on the way from one to the other.
-
-    The other may be in a later step of a loop, or in the other part of the branch.
-    """
-    first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
-    branches = [p.stmt for n, p in enumerate(t.all) if isinstance(p.stmt, ast.If) and _fills_shared(t, n)]
-    loops = [s for s in first.around if s in last.around and isinstance(s, (ast.For, ast.While))]
-    for branch in branches:
-        sides = {_side(p, branch) for p in (one, other)}
-        between = first.stmt.lineno < branch.lineno < last.stmt.lineno and sides in ({0}, {0, 2})
-        again = any(loop.lineno < branch.lineno <= (loop.end_lineno or 0) for loop in loops) and sides == {0}
-        if between or again:
-            return True
-    return False
-
-
-def _fills_shared(t: KernelTraits, place: int) -> bool:
-    filled = (p for p in t.inside(place) if not p.name.startswith("alloc"))
-    return any(t.scopes.get(p.written) == "shared" or p.name == "gemm" for p in filled)
-
-
-def _asks(branch: ast.If, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(branch.test))
-
-
-def _side(p: PlacedStatement, branch: ast.If) -> int:
-    """0 outside of a branch, 1 where its condition holds, 2 where it does not."""
-    if branch not in p.around:
-        return 0
-    inner = (*p.around, p.stmt)
-    return 1 if inner[inner.index(branch) + 1] in branch.body else 2
-
-
-_REMARKS: Mapping[str, Callable[[KernelTraits, PlacedStatement], bool]] = {
-    "of a tile that some steps load": _has_partly_loaded,
-}
-_RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatement], bool]] = {
-    "in a later step": lambda t, one, other: other.stmt.lineno > one.stmt.lineno,
-    "both in a while loop": lambda t, one, other: _common(one, other, ast.While),
-    "both in a loop": lambda t, one, other: _common(one, other, ast.For),
-    "a branch apart": lambda t, one, other: _apart(one, other),
-    "a condition and its branch": _branches_on_own,
-    "a loop of a block between": _between,
-    "a branch of a block between": _barriers_between,
-    "both before a pipeline": lambda t, one, other: any(
-        max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.with_product()
-    ),
-}

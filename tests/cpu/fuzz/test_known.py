@@ -13,8 +13,9 @@ from tlcheck.fuzz.bench import FuzzBench
 from tlcheck.fuzz.campaign import REQUEST
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.outcome import Symptom, outcome
+from tlcheck.fuzz.relations import relations, remarks
 from tlcheck.fuzz.seeds import arguments
-from tlcheck.fuzz.traits import TRAITS, relations, remarks, traits
+from tlcheck.fuzz.traits import TRAITS, traits
 from tlcheck.remedy.reduction import bound
 from tlcheck.toolchain.resolve import resolve
 
@@ -157,6 +158,16 @@ def test_a_serial_loop_over_registers_is_a_trait() -> None:
         assert "registers in turn" in traits(found[name])
         assert "registers in turn" not in traits(found[name].replace("T.serial(128)", "T.Parallel(128)"))
         assert "registers in turn" not in traits(found[name].replace("alloc_fragment", "alloc_shared"))
+
+
+def test_loops_in_a_step_and_loads_before_a_pipeline_are_traits() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    assert "load in a loop of a step" in traits(found["enclosed"])
+    assert "load in a loop of a step" not in traits(found["enclosed"].replace("T.serial(2)", "T.Parallel(2)"))
+    assert "pipeline in a pipeline" in traits(found["crossed"])
+    assert "pipeline in a pipeline" not in traits(found["crossed"].replace("j in T.Pipelined", "j in T.serial"))
+    assert "tile loaded before and in a pipeline" in traits(found["preloaded"])
+    assert "tile loaded before and in a pipeline" not in traits(found["preloaded"].replace("T.copy(A[0, 0], a)", ""))
 
 
 def test_a_tile_is_read_before_a_pipeline_without_a_product_too() -> None:
