@@ -4,6 +4,9 @@ The functions of `tilelang.language` that make atomics and tile operators, and t
 are wrapped to note who calls them. The statements that hold their calls then get a TVM span with file and line, as
 newer releases give to all statements: passes keep spans and look at them for messages only, so the lowered code is the
 same.
+
+Newer releases give a statement that a macro of TileLang's makes, as T.reduce_sum is one, the line of the loop, branch
+or launch around it. It gets that of the macro's call.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ class StatementLines:
     def watch(self) -> None:
         """Note what kernels make from now on; call it before the kernel file is imported."""
         if _HAS_SPANS:
+            _tir.call_intrin = self._watched(_tir.call_intrin, lambda call: _is_operator(call) and _is_of_macro())
             return
         for name, function in list(vars(tilelang.language).items()):
             if name.startswith(_OPERATORS) and inspect.isfunction(function):
@@ -63,6 +67,9 @@ class StatementLines:
         """The same PrimFunc with the noted lines as spans of its statements."""
         if not self._calls and not self._stores:
             return prim_func
+        if _HAS_SPANS:
+            _tir.stmt_functor.post_order_visit(prim_func.body, self._set_span)
+            return prim_func
         names = [f"{_PREFIX}.{name}" for name in _STAMPED if hasattr(_tir, name)]
         places = self._places(prim_func.body)
 
@@ -70,6 +77,13 @@ class StatementLines:
             return self._stamped(statement, places)
 
         return prim_func.with_body(_tir.stmt_functor.ir_transform(prim_func.body, None, stamped, names))
+
+    def _set_span(self, node: Any) -> None:
+        """Give a statement that holds a noted call its line, in place."""
+        if isinstance(node, _tir.Evaluate):
+            for call, file, line in self._calls:
+                if node.value.same_as(call):
+                    tilelang.ir.set_stmt_span(node, tilelang.ir.make_span(file, line))
 
     def _places(self, body: Any) -> dict[int, tuple[Any, tuple[str, int]]]:
         """The stores of a kernel with their places, by hash; none if they are not those that were noted, in order."""
@@ -141,6 +155,21 @@ def _is_operator(call: Any) -> bool:
     return name.startswith(tuple(operator.rstrip("_") for operator in _OPERATORS))
 
 
+def _is_of_macro() -> bool:
+    """Whether a macro of TileLang's runs, and not one of the kernel's file."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_inside(frame):
+        if type(frame.f_locals.get("self")).__name__ == "Macro":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame is TileLang's or this module's."""
+    return frame.f_code.co_filename.startswith(("<", _TILELANG, __file__))
+
+
 def _builder() -> Any:
     """The module whose functions make the statements of a kernel."""
     return getattr(getattr(getattr(tvm, "script", None), "ir_builder", None), _PREFIX, None)
@@ -149,9 +178,8 @@ def _builder() -> Any:
 def caller(frame: FrameType | None) -> tuple[str, int] | None:
     """File and line outside of TileLang that this frame came from; None where there is none."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(("<", _TILELANG, __file__)):
-            return file, frame.f_lineno
+        if not _is_inside(frame):
+            return frame.f_code.co_filename, frame.f_lineno
         if place := _parsed(frame):
             return place
         frame = frame.f_back

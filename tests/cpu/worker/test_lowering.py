@@ -85,6 +85,19 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
 
 
 @pytest.mark.slow
+def test_a_reduction_knows_its_line(worker: Client, lower: Lower) -> None:
+    """TileLang makes it within a macro, to which newer releases give the line of the branch."""
+    source = read(lower(worker, "reduced", arch="sm_80")).checkpoints["source"]
+    lines = FORMS.read_text().splitlines()
+    told = [lines[s.line - 1].strip() for s in statements(source.body) if any(map(_reduces, expressions(s)))]
+    assert told == ["T.reduce_sum(tile, sums, dim=1)"]
+
+
+def _reduces(e: Expr) -> bool:
+    return e.op == "call" and str(e.value) == "reduce"
+
+
+@pytest.mark.slow
 def test_a_kernel_for_amd_is_lowered_where_the_release_makes_hip(
     worker: Client, toolchain: Toolchain, lower: Lower
 ) -> None:

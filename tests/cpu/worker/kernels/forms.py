@@ -70,6 +70,20 @@ def pipelined():
     return main
 
 
+def reduced():
+    @T.prim_func
+    def main(A: T.Tensor((64, 32), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            tile = T.alloc_fragment((64, 32), "float32")
+            sums = T.alloc_fragment((64,), "float32")
+            T.copy(A, tile)
+            if bx < 1:
+                T.reduce_sum(tile, sums, dim=1)
+                T.copy(sums, B)
+
+    return main
+
+
 def two_kernels():
     @T.prim_func
     def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
