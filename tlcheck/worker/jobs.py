@@ -125,8 +125,14 @@ def output_of(job: Job) -> str:
 
 
 def kind_of(job: Job) -> str:
-    """Return what jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="", known=None, number=0) if isinstance(job, LowerJob) else job)
+    """Return what jobs that may share a process have in common: they differ in the kernel alone."""
+    match job:
+        case LowerJob():
+            return repr(replace(job, name="", output="", known=None, number=0))
+        case DiscoverJob():
+            return repr(replace(job, name="", number=0))
+        case _:
+            return repr(job)
 
 
 def as_fields(job: Job) -> dict[str, Any]:

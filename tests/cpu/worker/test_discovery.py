@@ -55,6 +55,21 @@ def test_declared_cases_come_in_source_order_once_each(worker: Client, write: Wr
     assert found.kernels == ("scale", "ready")
 
 
+def test_a_file_is_imported_once_for_several_of_its_kernels(write: Write, tmp_path: Path) -> None:
+    """Once more for those after a name that it does not have, and for that name."""
+    notes = tmp_path / "notes"
+    file = write(FILE + f"open({str(notes)!r}, 'a').write('x')\n")
+    with Client(WarmWorker(*WORKER), parallel=1) as worker:
+        for names, imports in ((["tall", "ready", "wide"], 1), (["tall", "gone", "ready"], 1 + 2)):
+            notes.write_text("")
+            found = worker.discover([DiscoverJob(file, name) for name in names])
+            cases = {
+                one.job.name: [case.name for case in one.cases] for one in found if isinstance(one.job, DiscoverJob)
+            }
+            assert cases == {name: [name] * (name != "gone") for name in names}
+            assert len(notes.read_text()) == imports
+
+
 @pytest.mark.parametrize(
     ("name", "args", "expected"),
     [
