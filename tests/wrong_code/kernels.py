@@ -1321,6 +1321,27 @@ def loaded_before():
     return main
 
 
+@tilelang.jit(pass_configs={"tl.enable_aggressive_shared_memory_merge": True})
+def reused_in_a_step():
+    """Each step of a pipeline loads a tile into shared memory and registers, then uses other shared memory."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256, 64), "float32"), B: T.Tensor((4, 4096), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((64, 64), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                a = T.alloc_shared((64, 64), "float32")
+                T.copy(A[k * 64, 0], a)
+                T.copy(a, f)
+                t = T.alloc_shared((4096,), "float32")
+                for i, j in T.Parallel(64, 64):
+                    t[i * 64 + j] = f[i, j]
+                for i in T.Parallel(4096):
+                    B[k, i] = t[4095 - i]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1483,3 +1504,4 @@ dealt = Case(set_in_turn)
 enclosed = Case(loop_in_a_step, {}, ("sm_80",))
 crossed = Case(pipeline_in_a_pipeline, {}, ("sm_90",))
 preloaded = Case(loaded_before, {}, ("sm_80",))
+recycled = Case(reused_in_a_step, {}, ("sm_90",))

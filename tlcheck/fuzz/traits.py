@@ -357,22 +357,30 @@ def _vectorized_sum(t: KernelTraits) -> bool:
 
 
 def _over_part(t: KernelTraits) -> bool:
-    """Whether a loop over fewer elements than registers have stores these by the loop's own indices."""
+    """Whether a loop over fewer elements than registers have stores these by its own indices, shifted or not."""
     shapes = {p.written: _numbers(p.call.args[0]) for p in t.all if p.call is not None and p.name == "alloc_fragment"}
     for p in t.all:
         loop = next((s for s in p.around[::-1] if _loop_name(s) == "Parallel"), None)
         if not isinstance(loop, ast.For) or not isinstance(p.stmt, ast.Assign):
             continue
         target, shape = p.stmt.targets[0], shapes.get(p.written, ())
-        if isinstance(target, ast.Subscript) and _indices_in(target.slice) == _indices_in(loop.target):
+        if isinstance(target, ast.Subscript) and _unshifted(target.slice) == _unshifted(loop.target):
             sizes = [_numbers(a) for a in getattr(loop.iter, "args", ())]
             if math.prod(n for size in sizes for n in size) < math.prod(shape):
                 return True
     return False
 
 
-def _indices_in(e: ast.expr) -> str:
-    return ast.unparse(e).strip("()")
+def _unshifted(e: ast.expr) -> list[str]:
+    """Return indices without the constants that are added to them."""
+    found = []
+    for index in e.elts if isinstance(e, ast.Tuple) else [e]:
+        match index:
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant()):
+                found.append(ast.unparse(left))
+            case _:
+                found.append(ast.unparse(index))
+    return found
 
 
 def _numbers(e: ast.expr) -> tuple[int, ...]:

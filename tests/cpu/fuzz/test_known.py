@@ -33,6 +33,7 @@ SENTENCES = (
     "what the copy writes", "between the write of s at line 1 and the read of s at line 2",
     "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
     "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
+    "which lie in the same memory",
 )  # fmt: skip
 
 
@@ -146,6 +147,8 @@ def test_loops_over_part_of_registers_and_copies_by_threads_are_traits() -> None
     found = {name: text for name, (_, text) in kernels().items()}
     assert "loop over part of registers" in traits(found["loop"])
     assert "loop over part of registers" not in traits(found["loop"].replace("Parallel(100)", "Parallel(256)"))
+    assert "loop over part of registers" in traits(found["loop"].replace("f[i] = f[i] + 5", "f[i + 9] = f[i] + 5"))
+    assert "loop over part of registers" not in traits(found["loop"].replace("f[i] = f[i] + 5", "f[7 - i] = 5"))
     copied = "tile that threads copy in a pipeline"
     assert copied in traits(found["released"])
     assert copied not in traits(found["released"].replace("T.copy(B[k, 0], b)", "T.clear(b)"))
