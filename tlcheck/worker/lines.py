@@ -68,7 +68,7 @@ class StatementLines:
         if not self._calls and not self._stores:
             return prim_func
         if _HAS_SPANS:
-            _tir.stmt_functor.post_order_visit(prim_func.body, self._set_span)
+            self._set_spans(prim_func.body)
             return prim_func
         names = [f"{_PREFIX}.{name}" for name in _STAMPED if hasattr(_tir, name)]
         places = self._places(prim_func.body)
@@ -78,12 +78,17 @@ class StatementLines:
 
         return prim_func.with_body(_tir.stmt_functor.ir_transform(prim_func.body, None, stamped, names))
 
-    def _set_span(self, node: Any) -> None:
-        """Give a statement that holds a noted call its line, in place."""
-        if isinstance(node, _tir.Evaluate):
-            for call, file, line in self._calls:
+    def _set_spans(self, body: Any) -> None:
+        """Give statements that hold noted calls their lines, in place."""
+        noted = {hash(call): (call, file, line) for call, file, line in self._calls}
+
+        def visit(node: Any) -> None:
+            if isinstance(node, _tir.Evaluate) and (found := noted.get(hash(node.value))) is not None:
+                call, file, line = found
                 if node.value.same_as(call):
                     tilelang.ir.set_stmt_span(node, tilelang.ir.make_span(file, line))
+
+        _tir.stmt_functor.post_order_visit(body, visit)
 
     def _places(self, body: Any) -> dict[int, tuple[Any, tuple[str, int]]]:
         """The stores of a kernel with their places, by hash; none if they are not those that were noted, in order."""
