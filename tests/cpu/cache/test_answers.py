@@ -141,7 +141,7 @@ def test_what_may_end_otherwise_next_time_is_not_kept(
 ) -> None:
     (project / "k.py").write_text(KERNEL_WITH.format(code=code))
     for _ in range(2):
-        (done,) = lower(timeout=1.0)
+        (done,) = lower(timeout=0.5)  # a limit in whole seconds: with 1.0 it would be two of them
         assert done.failure is not None
     assert len(starts) == 2
 

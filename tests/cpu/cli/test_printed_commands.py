@@ -91,6 +91,7 @@ REPORTS = (
 
 @pytest.mark.slow
 @pytest.mark.toolchain
+@pytest.mark.xdist_group("0.1.9")
 @pytest.mark.usefixtures("kept_results", "project")
 def test_of_reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A bisect without a range takes the known releases: here those that have lowered the kernel already."""

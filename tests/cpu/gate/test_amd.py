@@ -246,7 +246,11 @@ OTHER = {"gfx942": "gfx950", "gfx950": "gfx942"}
 @pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
-    ("release", "arch", "bugs"), [("0.1.12", "gfx942", OLD_BUGS | LASTING), (PINNED, "gfx950", LASTING)]
+    ("release", "arch", "bugs"),
+    [
+        pytest.param(release, arch, bugs, marks=pytest.mark.xdist_group(release))
+        for release, arch, bugs in (("0.1.12", "gfx942", OLD_BUGS | LASTING), (PINNED, "gfx950", LASTING))
+    ],
 )
 def test_fixed_bugs(
     tmp_path: Path,

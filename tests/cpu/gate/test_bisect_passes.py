@@ -164,8 +164,11 @@ def test_a_snapshot_of_checkpoints_is_refused() -> None:
 @pytest.mark.parametrize(
     ("case", "release", "name"),
     [
-        ("cases/atomics.py::annotated_gemm", "0.1.7", "tl.LowerTileOp"),
-        ("cases/atomics.py::invariant_rows", "0.1.14", "tl.VectorizeLoop"),
+        pytest.param(case, release, name, marks=pytest.mark.xdist_group(release))
+        for case, release, name in (
+            ("cases/atomics.py::annotated_gemm", "0.1.7", "tl.LowerTileOp"),
+            ("cases/atomics.py::invariant_rows", "0.1.14", "tl.VectorizeLoop"),
+        )
     ],
 )
 def test_a_real_kernel(
@@ -187,15 +190,16 @@ def test_a_real_kernel(
 @pytest.mark.parametrize(
     ("case", "arch", "release", "name", "output", "inputs"),
     [
-        (
+        pytest.param(
             "gemm --arg m=32 --arg n=32 --arg k=160 --arg block=32",
             "sm_80",
             "0.1.9",
             "tl.InjectSoftwarePipeline",
             "C",
             "(random inputs of seed 0;",
+            marks=pytest.mark.xdist_group("0.1.9"),
         ),
-        ("reused", "sm_90", "0.1.12", "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
+        ("reused", "sm_90", PINNED, "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
         # block 0 alone shows it: beside others its copy lands while they wait
         ("empty", "sm_90", PINNED, "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
     ],

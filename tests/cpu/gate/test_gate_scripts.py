@@ -18,7 +18,7 @@ from tlcheck.gate import gate
 from tlcheck.lower import session
 from tlcheck.toolchain.releases import PINNED
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("0.1.7")]
 
 OLD = "0.1.7"
 KERNELS = '''

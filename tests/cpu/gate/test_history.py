@@ -155,6 +155,7 @@ def test_the_passes_of_what_is_known_to_be_wrong_are_judged_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.toolchain
+@pytest.mark.xdist_group("0.1.14")
 @pytest.mark.usefixtures("kept_results")
 def test_a_real_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for release in ("0.1.14", "0.1.15"):

@@ -12,7 +12,7 @@ from tests.cpu.checking import installed
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("0.1.7")]
 
 ROOT = Path(__file__).parents[3]
 OLD = "0.1.7"

@@ -153,6 +153,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], searched: Any) -> N
 
 @pytest.mark.toolchain
 @pytest.mark.slow
+@pytest.mark.xdist_group("0.1.9")
 def test_a_kernel_whose_copies_are_waited_for_too_late(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed("0.1.9")
     file = wrong_kernels.written("gemm", tmp_path)
