@@ -1342,6 +1342,24 @@ def reused_in_a_step():
     return main
 
 
+@tilelang.jit
+def cleared_then_set():
+    """Each step of a pipeline clears a tile, then loads a part of it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((2, 128), "float32"), B: T.Tensor((2, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(2, num_stages=2):
+                T.clear(s)
+                for i in T.Parallel(100):
+                    s[i] = A[k, i]
+                for i in T.Parallel(128):
+                    B[k, i] = s[127 - i]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1505,3 +1523,4 @@ enclosed = Case(loop_in_a_step, {}, ("sm_80",))
 crossed = Case(pipeline_in_a_pipeline, {}, ("sm_90",))
 preloaded = Case(loaded_before, {}, ("sm_80",))
 recycled = Case(reused_in_a_step, {}, ("sm_90",))
+cleared = Case(cleared_then_set)

@@ -193,6 +193,18 @@ def _loaded_then_set(t: KernelTraits) -> bool:
     return False
 
 
+def _cleared_then_loaded(t: KernelTraits) -> bool:
+    """Whether a step of a pipeline fills a tile with a constant, then from a tensor."""
+    for place in t.pipelines:
+        body = t.inside(place)
+        for n, p in enumerate(body):
+            later = [q for q in body[n + 1 :] if q.written == p.written]
+            from_tensor = any(t.scopes.get(name) == "global" for q in later for name in q.names)
+            if p.name in _SETS and t.scopes.get(p.written) == "shared" and from_tensor:
+                return True
+    return False
+
+
 def _loaded_registers(t: KernelTraits) -> bool:
     loads = [p for place in t.pipelines for p in t.inside(place) if p.is_load and p.call is not None]
     scopes = [(t.scopes.get(_base(p.call.args[0])), t.scopes.get(p.written)) for p in loads if p.call is not None]
@@ -520,6 +532,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "used, then loaded": _used_then_loaded,
     "guarded load": _guarded_load,
     "loaded, then set": _loaded_then_set,
+    "cleared, then loaded": _cleared_then_loaded,
     "registers loaded in a pipeline": _loaded_registers,
     "guarded conversion": _guarded_conversion,
     "registers viewed before a pipeline": _viewed,

@@ -169,6 +169,8 @@ def test_loops_in_a_step_and_loads_before_a_pipeline_are_traits() -> None:
     assert "load in a loop of a step" not in traits(found["enclosed"].replace("T.serial(2)", "T.Parallel(2)"))
     assert "pipeline in a pipeline" in traits(found["crossed"])
     assert "pipeline in a pipeline" not in traits(found["crossed"].replace("j in T.Pipelined", "j in T.serial"))
+    assert "cleared, then loaded" in traits(found["cleared"])
+    assert "cleared, then loaded" not in traits(found["cleared"].replace("s[i] = A[k, i]", "s[i] = 1"))
     assert "tile loaded before and in a pipeline" in traits(found["preloaded"])
     assert "tile loaded before and in a pipeline" not in traits(found["preloaded"].replace("T.copy(A[0, 0], a)", ""))
 
