@@ -28,8 +28,10 @@ def measure_unknown(toolchain: Toolchain, archs: Iterable[str]) -> None:
     with suppress(UsageError):
         nvcc()
         probed = probe(toolchain)
-        package = Path(probed.places["tilelang"]).parent
-        package = toolchain.checkout.root / "tilelang" if toolchain.checkout else package
+        place = probed.places.get("tilelang", "")
+        if not place and not toolchain.checkout:
+            return  # whoever lowers with it says so
+        package = toolchain.checkout.root / "tilelang" if toolchain.checkout else Path(place).parent
         release = identify(toolchain, probed).release
         _measure(package, release, rows_of(archs))
 
