@@ -40,7 +40,9 @@ def test_each_project_has_a_page_and_is_in_the_index() -> None:
 @pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group("0.1.14") if name == "gate" else ()) for name in NAMES]
+)
 def test_its_commands_end_well(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,7 +15,8 @@ from tlcheck.worker.gpu.task import Rounds
 
 ROOT = Path(__file__).parents[3]
 TURN = """
-import sys, time
+import gc, sys, time
+gc.disable()  # torch is imported
 sys.path[:0] = [{root!r}, *{path!r}]
 from pathlib import Path
 from tlcheck.worker.gpu import timing
