@@ -103,12 +103,17 @@ class Descent:
         self, step: TracedStep, reader: TracedStep | None, known: frozenset[str]
     ) -> tuple[TracedStep, TracedStep | None]:
         """The step behind copies through buffers that the other level does not have, and the copy that reads it."""
-        while step.origin is not None and self._name(step) not in known:
+        while step.origin is not None and not self._is_known(step, known):
             same = [source for source in step.sources if equal(source.value, step.value) and not source.input]
             if len(same) != 1:
                 break
             step, reader = same[0], step
         return step, reader
+
+    def _is_known(self, step: TracedStep, known: frozenset[str]) -> bool:
+        """Whether the other level has what a step writes, also where the step has the name of all shared memory."""
+        stmt = None if step.origin is None else step.origin.stmt
+        return self._name(step) in known or bool(self._counterparts.accessed(stmt).writes & known)
 
     def _is_racing(self, reader: TracedStep, lowered: TracedStep) -> bool:
         """Whether nothing orders a read and the write that it sees."""

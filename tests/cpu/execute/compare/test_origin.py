@@ -340,3 +340,28 @@ def test_merged_memory_that_a_copy_fills_is_the_buffer_that_it_fills_in_the_sour
     parting = descent.parting(step("s[5]", 5, own), step("merged[16]", 4, other))
     assert parting is not None
     assert (parting.kind, parting.lowered.element, parting.source.element) == ("other-index", "s[4]", "s[5]")
+
+
+def test_a_result_that_equals_an_operand_is_no_copy_of_it() -> None:
+    """3 - 0 is 3: in merged memory, too, it is what its own store writes, and that store is not missing."""
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s, u = (kernel.tile(name, "float32", (32,), "shared") for name in "su")
+    less = Expr("sub", "float32", (load(s, kernel.tx), load(s, number(0))))
+    body = (
+        *(Store(*each) for each in ((s, (kernel.tx,), load(a, kernel.tx)), (u, (kernel.tx,), less))),
+        Store(b, (kernel.tx,), load(u, kernel.tx)),
+    )
+    snapshot = kernel.snapshot(body, body)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+
+    def step(names: str, values: tuple[int, int, int], stores: list[Store]) -> TracedStep:
+        operands = tuple(TracedStep(f"{names[0]}[{n}]", f"{values[n]}.0", Origin(stores[0])) for n in (1, 2))
+        made = TracedStep(f"{names[1]}[0]", f"{values[0]}.0", Origin(stores[1]), sources=operands)
+        return TracedStep("B[0]", f"{values[0]}.0", Origin(stores[2]), sources=(made,))
+
+    parting = descent.parting(step("su", (1, 3, 2), own), step("mm", (3, 3, 0), other))
+    assert parting is not None
+    assert (parting.kind, parting.source.element) != ("unwritten", "u[0]")
