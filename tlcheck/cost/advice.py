@@ -10,7 +10,7 @@ from tlcheck.targets.target import Target
 _CONFLICT = 1.25  # times the wavefronts without conflicts
 _SCATTERED = 1.5  # times the sectors that would do
 _NARROW = 4  # bytes: from here on a warp fills whole sectors
-_MANY = 16 * 32  # lanes of a site, below which nothing is worth a sentence
+_MANY = 512  # lanes of a site, below which nothing is worth a sentence
 _DIVERGED = 0.75  # of the lanes
 _WORD, _WIDEST = 4, 16
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -11,28 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.program.unused import live_registers, values_of
+from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.ir import Expr, Function, If, Stmt, Store, Thread
+from tlcheck.snapshot.operators import meaning
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
 Lanes = npt.NDArray[np.bool_]
 
 _MOST_KINDS = 32  # of threads that take other ways
-_NUMBERS: Mapping[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-}
+_NUMBERS = ArrayNumbers()
 
 
 @lru_cache(maxsize=16)
@@ -92,8 +78,8 @@ def _of_thread(condition: Expr, uids: set[int], threads: int) -> Lanes | None:
             found[e] = e.value
         elif e.op == "var" and e.uid in uids:
             found[e] = np.arange(threads)
-        elif e.op in _NUMBERS and all(arg in found for arg in e.args):
-            found[e] = _NUMBERS[e.op](*(found[arg] for arg in e.args))
+        elif e.args and all(arg in found for arg in e.args) and (computed := meaning(e, _NUMBERS)) is not None:
+            found[e] = computed(*(found[arg] for arg in e.args))
         else:
             return None
     return np.broadcast_to(np.asarray(found[condition], np.bool_), (threads,))

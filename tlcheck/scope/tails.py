@@ -14,16 +14,11 @@ from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.algebra.polynomial import Poly
 from tlcheck.execute.compile.extents import Intervals
 from tlcheck.execute.memory.values import Array
+from tlcheck.snapshot.arrays import ArrayNumbers
+from tlcheck.snapshot.operators import exact, named
 
 _MOST = 1 << 20  # points of one access
-_HOLDS = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
+_HOLDS = {name: exact(name, ArrayNumbers()) for name in named("comparison")}
 
 
 @dataclass(frozen=True, slots=True)

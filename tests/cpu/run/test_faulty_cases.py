@@ -18,7 +18,7 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
     "past_the_end": ("TLS002", "s", "B[bx * 128 + tx] = s[tx + 1] - s[tx]", "access of s[128]"),
     "half_a_barrier": ("TLS004", "T.sync_threads", "T.sync_threads()", "128 threads"),
     "partly_cleared": ("TLS003", "total", "total[0] += A[bx * 128 + tx]", "read of total[0], which nothing has set"),
-    "replicas_that_change": ("TLS001", "s", "s[tx // 8] = A[i, tx // 8]", "nothing orders the write of block"),
+    "replicas_that_change": ("TLS001", "s", "s[tx // 8] = A[i, tx // 8]", "orders the write by several threads of"),
     "assumed": ("TLS005", "T.assume", "T.assume(bx * 128 + tx < 500)", "in block (3, 0, 0), thread 116"),
     "assumed_of_small_keys": ("TLS005", "T.assume", "T.assume(K[bx * 128 + tx] > 100)", "in block (0, 0, 0), thread 0"),
     "few_arrivals": ("TLS006", "full", "T.mbarrier_wait_parity(full, parity)", "wait that never ends"),
@@ -26,7 +26,7 @@ FAULTS = {  # rule, buffer, statement, and a part of the witness
     "uncommitted": ("TLS006", "s", "T.ptx_wait_group(0)", "wait that covers no copy into s"),
     "through_a_tensor": ("TLS001", "M", "T.copy(M, every)", "nothing orders the"),
     "row_max": ("TLS003", "best", "T.reduce_max(a, best, dim=1, clear=False)", "read of best[0]"),
-    "crowded": ("TLS001", "counts", "counts[K[bx * 128 + tx] % 64] += 1", "nothing orders the read of block"),
+    "crowded": ("TLS001", "counts", "counts[K[bx * 128 + tx] % 64] += 1", "orders the read by several threads of"),
 }
 DRAWN = {
     "gathered": "B",

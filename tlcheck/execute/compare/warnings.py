@@ -23,6 +23,8 @@ from tlcheck.execute.schedule.launches import threads_of
 from tlcheck.execute.worlds.coverage import unwritten
 from tlcheck.program.steering import Steering
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Block, Evaluate, Expr, For, Function, Stmt, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.witness import indexed, shaped
@@ -30,7 +32,6 @@ from tlcheck.witness import indexed, shaped
 _GUARDED = "TileLang guards accesses of tensors: it reads 0 out of bounds, and drops what is stored there"
 REPAIRED = "as TileLang lowers it, the barrier waits for none of the threads that do not take the branch"
 _OVER = "the wait is over at once"
-_WAITS = ("ptx_wait_group", "ptx_wait_all", "cp_async_wait_all")
 _PERHAPS = "elements that no block writes keep what the tensor held before"
 
 
@@ -79,14 +80,21 @@ def unwritten_of(function: Function, sizes: Mapping[str, int], begun: Collection
 
 def idle_waits_of(function: Function) -> Iterator[Fault]:
     """The warnings of waits for groups of copies in a kernel that begins no copy of which it could wait for the end."""
-    called = [(s, name_of_call(s.value)) for s in statements(function.body) if isinstance(s, Evaluate)]
-    if any("async" in name or "commit" in name for _, name in called):
+    calls = [s for s in statements(function.body) if isinstance(s, Evaluate)]
+    waits = [s for s in calls if _awaits_copies(s.value)]
+    others = [name_of_call(s.value) for s in calls if s not in waits]
+    if any("async" in name or "commit" in name for name in others):
         return
-    for stmt, name in called:
-        if name in _WAITS:
-            what = "this wait waits for nothing: the kernel begins no asynchronous copy"
-            act = Access(f"T.{name} that waits for nothing", "", (0, 0, 0), -1, Origin(stmt))
-            yield Fault(WAIT, f"T.{name}", stmt.line, what, (), act, warning=_OVER)
+    for stmt in waits:
+        name = name_of_call(stmt.value)
+        what = "this wait waits for nothing: the kernel begins no asynchronous copy"
+        act = Access(f"T.{name} that waits for nothing", "", (0, 0, 0), -1, Origin(stmt))
+        yield Fault(WAIT, f"T.{name}", stmt.line, what, (), act, warning=_OVER)
+
+
+def _awaits_copies(call: Expr) -> bool:
+    signature = signature_of(call)
+    return signature is not None and signature.awaits is Completion.CP_ASYNC_GROUP
 
 
 def _is_wrong(left: TensorExit, origin: _Origin) -> bool:

@@ -1,16 +1,17 @@
-"""Outputs that no block writes in full are a warning, unless a case says that their content before matters."""
+"""Outputs that no block writes in full, and waits for no copy, are warnings."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, load
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.compare.warnings import unwritten_of
+from tlcheck.execute.compare.warnings import idle_waits_of, unwritten_of
 from tlcheck.execute.request import SOURCE, Request
-from tlcheck.snapshot.ir import Snapshot, Store
+from tlcheck.snapshot.ir import Function, Seq, Snapshot, Store
 
 THREADS = 32
 
@@ -36,3 +37,12 @@ def test_the_inputs_of_a_case() -> None:
     for poisoned, warned in ((frozenset({"B"}), ["B"]), (frozenset[str](), [])):
         found = execute(half(), replace(asked, poisoned=poisoned))
         assert [fault.buffer for fault in found.faults if fault.warning] == warned
+
+
+@pytest.mark.parametrize("wait", ["ptx_wait_group", "ptx_wait_all", "cp_async_wait_all"])
+def test_a_wait_in_a_kernel_without_copies_waits_for_nothing(wait: str) -> None:
+    waiting = call(wait, number(0))
+    (fault,) = idle_waits_of(Function("main", (), (), (), waiting))
+    assert fault.buffer == f"T.{wait}"
+    body = Seq((call("ptx_commit_group"), waiting))
+    assert list(idle_waits_of(Function("main", (), (), (), body))) == []

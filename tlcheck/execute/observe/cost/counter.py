@@ -24,7 +24,9 @@ from tlcheck.execute.observe.cost.arithmetic import operations
 from tlcheck.execute.observe.cost.flight import Flights
 from tlcheck.execute.observe.cost.rules import rules_of
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite, CountedSites, Operation, Space, Tally
+from tlcheck.signatures import cp_async, matrices
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.ir import Evaluate, Stmt
 
 if TYPE_CHECKING:
@@ -433,12 +435,7 @@ def _called(stmt: Stmt | None) -> str:
 
 def _form(operation: str, stmt: Stmt | None) -> str:
     """The instruction of an access, as far as its statement names one."""
-    if isinstance(stmt, Evaluate) and stmt.value.op == "call":
-        name = name_of_call(stmt.value)
-        if "cp_async" in name:
-            return "cp.async"
-        if "stmatrix" in name:
-            return "stmatrix"
-        if operation == "atomic":
-            return "atomic"
+    family = family_of(stmt.value) if isinstance(stmt, Evaluate) else None
+    if family is not None and family in (cp_async.FAMILY, matrices.STMATRIX):
+        return family.name
     return {"read": "load", "write": "store", "atomic": "atomic"}[operation]

@@ -26,7 +26,7 @@ from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
-_QUARTER = 32  # lanes that a warp reaches
+_QUARTER = LANES // 4  # those that a warp of four reaches
 _MOST = {32: 128, 64: 128, 128: 64, 256: 32}  # repetitions of an instruction, by the bits of a lane
 _COUNTS_ELEMENTS = Release.of("0.1.14")  # from which on a further part's registers are counted as elements
 _MOST_KEPT = 64

@@ -21,8 +21,8 @@ from tlcheck.targets import amd, nvidia
 from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target
 from tlcheck.verdicts.atomic_claims import judge_atomics
 
-PACKAGE = Path(__file__).parents[2] / "tlcheck"
-RIGHT = Path(__file__).parents[1] / "fixtures/wrong/counts-0.1.7.post3.snapshot.json"
+PACKAGE = Path(__file__).parents[3] / "tlcheck"
+RIGHT = Path(__file__).parents[2] / "fixtures/wrong/counts-0.1.7.post3.snapshot.json"
 NAMED = (
     *("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103"),
     *("sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_121", "gfx942", "gfx950"),
@@ -95,6 +95,9 @@ RULES = "verdicts/rules/tla"
 OTHER_WIDTHS = {"execute/ops/thread/tl_gemm.py: length % 32"}
 
 
+TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))  # the latter from Python 3.12 on
+
+
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     return tokenize.generate_tokens(io.StringIO(text).readline)
 
@@ -112,7 +115,7 @@ def test_nothing_else_spells_an_arch() -> None:
     found = []
     for place, text in _texts("targets/", RULES):
         if "sm_" in text:
-            strings = (t for t in _tokens(text) if t.type == tokenize.STRING and not t.string.startswith('"""'))
+            strings = (t for t in _tokens(text) if t.type in TEXTS and not t.string.startswith('"""'))
             found += [f"{place}:{t.start[0]}" for t in strings if "sm_" in t.string and "smem_" not in t.string]
     assert not found
 
@@ -123,8 +126,10 @@ def test_nothing_else_knows_the_width_of_a_warp() -> None:
     found = []
     for place, text in _texts("targets/"):
         if "32" in text:
-            code = " ".join(t.string for t in _tokens(text) if t.type not in (tokenize.COMMENT, tokenize.STRING))
+            code = " ".join(t.string for t in _tokens(text) if t.type not in (tokenize.COMMENT, *TEXTS))
             found += [f"{place}: {spelled}" for spelled in width.findall(code)]
+            told = re.findall(r"^\w+ = (?:\d+ \* )?32  # .*(?:warp|lane|wave).*$", text, re.MULTILINE | re.IGNORECASE)
+            found += [f"{place}: {line}" for line in told]
     assert set(found) == OTHER_WIDTHS
 
 

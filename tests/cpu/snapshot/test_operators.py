@@ -13,7 +13,18 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis.strategies import randoms
 
-from tests.cpu.c_expressions import FLOATS, INTEGERS, VARIABLES, Drawing, Number, Point, Result, in_c, node, points
+from tests.cpu.snapshot.c_expressions import (
+    FLOATS,
+    INTEGERS,
+    VARIABLES,
+    Drawing,
+    Number,
+    Point,
+    Result,
+    in_c,
+    node,
+    points,
+)
 from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.execute.compile import registry
