@@ -55,7 +55,7 @@ def _prepare(fork: bool) -> Mapping[str, str]:
     """Import tilelang, and where jobs are copies of this process all that they need, before the first one."""
     if not fork:
         return release.import_tilelang()
-    gc.disable()
+    gc.disable()  # until all is there that stays
     _read_symbols()
     versions = release.import_tilelang()
     _warm_lowering()
