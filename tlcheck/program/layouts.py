@@ -168,9 +168,8 @@ def clash(layout: Layout) -> Clash | None:
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
     through = [u for u in through if sum(1 for e in layout.index if u in algebra.variables(algebra.poly(e))) == 1]
     pairs = zip(layout.vars, layout.input_shape, strict=True)
-    sizes = [1 if var.uid in through else as_constant(algebra.poly(extent)) for var, extent in pairs]
-    shape = [size for size in sizes if size is not None]
-    if len(shape) < len(sizes) or not 0 < prod(shape) <= MAX_TABLE:
+    shape = _enumerable([1 if var.uid in through else as_constant(algebra.poly(extent)) for var, extent in pairs])
+    if shape is None:
         return None
     offset = IndexMap(layout, shape, np.indices(shape, sparse=True)).offset()
     if offset is None:
@@ -192,9 +191,8 @@ def negative(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     is not constant and for very large ones.
     """
     algebra = Algebra(unread)
-    sizes = [as_constant(algebra.poly(extent)) for extent in layout.input_shape]
-    shape = [size for size in sizes if size is not None]
-    if len(shape) < len(sizes) or prod(shape) > MAX_TABLE:
+    shape = _enumerable([as_constant(algebra.poly(extent)) for extent in layout.input_shape])
+    if shape is None:
         return None
     points = np.indices(shape).reshape(len(shape), -1)
     places = IndexMap(layout, shape, list(points))
@@ -204,3 +202,9 @@ def negative(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         return None
     first = below[0]
     return tuple(points[:, first].tolist()), tuple(image[:, first].tolist())
+
+
+def _enumerable(sizes: Sequence[int | None]) -> list[int] | None:
+    """The sizes of a shape whose elements can be looked at one by one; None for unknown ones, and too many elements."""
+    shape = [size for size in sizes if size is not None]
+    return shape if len(shape) == len(sizes) and 0 < prod(shape) <= MAX_TABLE else None

@@ -175,7 +175,7 @@ def test_an_unknown_pass_configuration_is_told_with_one_that_is_near(worker: Cli
 @pytest.mark.slow
 @pytest.mark.xdist_group("0.1.7")
 def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
-    """Of a release that places shared memory differently in each process; goldens are made of the pinned one's.
+    """A release may place shared memory differently in each process; goldens are made with the pinned one.
 
     A copy of a worker lowers another kernel before.
     """

@@ -1,4 +1,4 @@
-"""Which thread of each block issues a bulk copy, and with which operands."""
+"""One thread of each block issues a bulk copy, with operands of its own."""
 
 from __future__ import annotations
 
