@@ -204,7 +204,7 @@ def test_a_busy_loop_ends_after_its_processor_time(worker: Client, write: Write,
     result = only(worker, lowered(write("def kernel():\n    while True: pass"), timeout=0.5))
     assert result.failure is not None
     assert (result.failure.kind, result.failure.message) == ("timeout", "no end after 0.5 s of processor time")
-    assert 0.9 < result.answer.cpu < 3
+    assert 0.5 <= result.answer.cpu < 3  # what the message says; the system counts whole seconds only roughly
 
 
 def test_a_sleep_ends_after_ten_times_that_wall_time(worker: Client, write: Write, lowered: MakeJob) -> None:
