@@ -11,7 +11,7 @@ from pathlib import Path
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
 from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
-from tlcheck.cli.lowered import lowered, show_traces, working
+from tlcheck.cli.lowered import lowered, lowering_session, show_traces, working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
@@ -36,8 +36,8 @@ from tlcheck.report.outputs import Outputs
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.checking import checking, with_inputs
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.checking import checking, judge_by, with_inputs
+from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.own_inputs import on_own_inputs
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, unlowered
 
@@ -145,7 +145,7 @@ def _releases(
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
         checking(settings, policy, folder, watcher) as checks,
-        Judge(replace(policy, execute=None), checks.session.cache, settings.jobs, settings.cluster, watcher) as prover,
+        judge_by(replace(policy, execute=None), settings, watcher, checks.session.cache) as prover,
     ):
         if everywhere or policy.execute is None:
             found = [JudgedRelease(done, result) for done, result in checks.results(wanted)]
@@ -193,10 +193,9 @@ def _as_written(
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
     """Every case after each pass, and those that cannot be lowered."""
     passes, failed = [], []
-    with working(loudness=settings.loudness) as (folder, watcher):
-        session = Session(with_inputs(settings, policy.execute), folder, watcher)
+    with lowering_session(with_inputs(settings, policy.execute)) as session:
         for done in sorted(session.lower(chosen), key=lambda done: done.run.position):
-            watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
+            session.watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
             if done.snapshot is None:
                 failed.append(policy.apply(unlowered(done)))
             else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tlcheck.cli.device import without_device
 from tlcheck.cli.interruption import stoppable
-from tlcheck.cli.lowered import working
+from tlcheck.cli.lowered import lowering_session
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.projects import one_project
@@ -19,7 +19,6 @@ from tlcheck.files import make_folder
 from tlcheck.lower.captured import write
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.scripts import is_script
-from tlcheck.lower.session import Session
 from tlcheck.run.suite import NoDeviceError
 
 _RECORD_LIMIT = 1024  # MiB
@@ -58,11 +57,9 @@ def run(args: argparse.Namespace) -> int:
     except NoDeviceError as missing:
         return without_device(missing)
     # beside the output: recorded calls are large, and are moved; absolute: a script may go to another folder
-    with working(args.output.absolute(), settings.loudness) as (folder, watcher):
-        session = Session(settings, folder, watcher)
-        with stoppable(session.stop) as interruption:
-            kernels = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
-            written = write(kernels, args.output, force=args.force, pythonpath=settings.pythonpath)
+    with lowering_session(settings, args.output.absolute()) as session, stoppable(session.stop) as interruption:
+        kernels = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
+        written = write(kernels, args.output, force=args.force, pythonpath=settings.pythonpath)
     return interruption.code(_told(written, session.remarks))
 
 

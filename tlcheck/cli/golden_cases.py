@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.cache.store import open_cache
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import read
@@ -20,7 +19,7 @@ from tlcheck.golden.states import GoldenScope
 from tlcheck.lower.selection import parse
 from tlcheck.lower.session import Settings
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.checking import with_inputs
+from tlcheck.verdicts.checking import judge_by, with_inputs
 from tlcheck.verdicts.judge import Judge, Policy
 
 
@@ -63,8 +62,7 @@ class GoldenCases:
 
     def judge(self, accepted: Acceptances) -> Judge:
         """Open a judge for them."""
-        settings = self.settings
-        return Judge(Policy(accepted), open_cache(settings.cache), settings.jobs)
+        return judge_by(Policy(accepted), self.settings)
 
     def scope(self) -> GoldenScope:
         """Return what the cases name, else the project's paths; saved snapshots name nothing."""

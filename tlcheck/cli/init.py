@@ -18,7 +18,7 @@ from pathlib import Path
 from tlcheck import __version__
 from tlcheck.cli import check
 from tlcheck.cli.interruption import stoppable
-from tlcheck.cli.lowered import working
+from tlcheck.cli.lowered import lowering_session
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.pins import pinned_release
@@ -29,7 +29,7 @@ from tlcheck.files import make_folder, save
 from tlcheck.lower.captured import write
 from tlcheck.lower.reach import Reach
 from tlcheck.lower.selection import Selection, select
-from tlcheck.lower.session import Session, Settings
+from tlcheck.lower.session import Settings
 from tlcheck.targets.lookup import USUAL
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
@@ -151,8 +151,7 @@ def _write_cases(scripts: list[Selection], settings: Settings, seconds: float) -
 
     Returns what is to be checked: the cases, and the files of whose kernels no case can be made.
     """
-    with working(loudness=settings.loudness) as (folder, watcher):
-        session = Session(settings, folder, watcher)
+    with lowering_session(settings) as session:
         # the first signal, or the last second, ends the tests, and what they have compiled is written
         with stoppable(session.stop), _ending(session.stop, seconds):
             found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)

@@ -20,12 +20,18 @@ def lowered(chosen: Sequence[Selection], settings: Settings, remarks: list[str] 
 
     Their snapshots are gone when this ends. remarks: takes what there is to say of scripts. Raises UsageError.
     """
-    with working(loudness=settings.loudness) as (folder, watcher):
-        session = Session(settings, folder, watcher)
+    with lowering_session(settings) as session:
         found = sorted(session.lower(chosen), key=lambda done: done.run.position)
         if remarks is not None:
             remarks += session.remarks
         yield from found
+
+
+@contextmanager
+def lowering_session(settings: Settings, beside: Path | None = None) -> Iterator[Session]:
+    """Open a session that lowers without judging. Its snapshots are gone at the end. beside: as for `working`."""
+    with working(beside, settings.loudness) as (folder, watcher):
+        yield Session(settings, folder, watcher)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Timer
 
-from tlcheck.cache.store import Cache
+from tlcheck.cache.store import Cache, open_cache
 from tlcheck.execute.request import Request
 from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
@@ -63,10 +63,18 @@ def checking(
     where the session keeps what it lowers.
     """
     session = Session(with_inputs(settings, policy.execute), folder, watcher)
-    with Judge(policy, cache or session.cache, settings.jobs, settings.cluster, watcher, settings.warm) as judge:
+    with judge_by(policy, settings, watcher, cache or session.cache) as judge:
         session.judged = judge.knows
         session.anticipate = judge.anticipate if judge.anticipates else None
         yield Checks(session, judge)
+
+
+def judge_by(
+    policy: Policy, settings: Settings, watcher: JudgeWatcher | None = None, cache: Cache | None = None
+) -> Judge:
+    """Open a judge alone, where something else lowers, to be closed as by `with`. cache: as for `checking`."""
+    kept = cache or open_cache(settings.cache)
+    return Judge(policy, kept, settings.jobs, settings.cluster, watcher, settings.warm)
 
 
 def saved(selections: Sequence[Selection]) -> Iterator[Lowered]:
