@@ -79,6 +79,30 @@ class TensorCoreForm:
         return f"m{self.m}n{self.n}k{self.k}"
 
 
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A branch that runs beside others.
+
+    path: for each place where branches parted on the way to it, the number of that place and its own among them. warps,
+    last: its first and its last one, in each world.
+    """
+
+    path: tuple[tuple[int, int], ...]
+    warps: Array
+    last: Array
+
+    @classmethod
+    def of(cls, path: tuple[tuple[int, int], ...], lanes: Mask, width: int) -> Side:
+        """The branch of these lanes, (worlds, lanes). width: lanes of a warp."""
+        last = lanes.shape[-1] - 1 - lanes[:, ::-1].argmax(axis=-1)
+        return cls(path, lanes.argmax(axis=-1) // width, last // width)
+
+    def is_beside(self, other: Side) -> bool:
+        """Whether both run at the same time: they parted somewhere."""
+        mine = dict(self.path)
+        return any(mine.get(fork, number) != number for fork, number in other.path)
+
+
 class Observer:
     """Listens to those events that it defines. Each says what it is told of; here it means nothing.
 
@@ -88,6 +112,17 @@ class Observer:
 
     def ended(self) -> None:
         """The kernel has come to its end."""
+
+    # ---- branches and loops
+
+    def steered(self, stmt: Stmt) -> None:
+        """As it is compiled: what is in memory decides whether this side of a branch runs, or how often this loop."""
+
+    def branched(self, stmt: Stmt) -> None:
+        """Such a side of a branch runs; such a loop of so many iterations that each part of a pipeline of it runs."""
+
+    def turned(self, side: Side | None) -> None:
+        """What happens from now on is on this side of a branch whose sides run beside one another; None outside all."""
 
     # ---- accesses to shared and global memory
 
@@ -349,12 +384,9 @@ class Observers(Observer):
         for name, listening in self._listening.items():
             setattr(self, name, _publishing(name, listening))
 
-    def __bool__(self) -> bool:
-        return any(self._listening.values())
-
-    def hear(self, event: Callable[..., object]) -> bool:
-        """Whether anybody listens to an event, given as `Observer` defines it."""
-        return bool(self._listening[event.__name__])
+    def hear(self, *events: Callable[..., object]) -> bool:
+        """Whether anybody listens to one of some events, given as `Observer` defines them."""
+        return any(self._listening[event.__name__] for event in events)
 
 
 def _defines(observer: Observer, event: str) -> bool:

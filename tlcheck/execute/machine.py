@@ -56,6 +56,7 @@ class Machine:
     def run(self, *observers: Observer) -> None:
         """Run the kernel once in all worlds."""
         program, state = self.program(*observers), self.state
+        agents_of(state).turned = program.observers.turned
         for root, memory in state.memory.items():
             program.observers.allocated(root, memory)
         with np.errstate(all="ignore", over="call", call=self._note_overflow):

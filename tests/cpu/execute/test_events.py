@@ -47,7 +47,7 @@ def _place(name: str) -> Place:
 
 def test_nobody_is_told_nothing() -> None:
     nobody = Observers()
-    assert not nobody
+    assert not nobody.hear(Observer.covers, Observer.barrier)
     assert not nobody.covers(_place("s"))
     nobody.barrier(LANES)
     nobody.bulk_load_issued(_place("s"), 0, LANES, LANES, cast(Any, None), "key", coming=None)
@@ -56,8 +56,8 @@ def test_nobody_is_told_nothing() -> None:
 def test_an_event_goes_to_those_that_define_it() -> None:
     one = Counting()
     observers = Observers(Observer(), one)
-    assert observers
     assert observers.hear(Observer.barrier)
+    assert observers.hear(Observer.proxy_fence, Observer.barrier)
     assert not observers.hear(Observer.proxy_fence)
     observers.barrier(LANES)
     observers.proxy_fence(LANES)

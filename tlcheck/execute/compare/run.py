@@ -159,7 +159,7 @@ class _Judge:
         levels = self._levels
         try:
             lowered = levels.lowered_invocation(draw)
-            watching = Watching(lowered.kernel, self._stored(), every=bool(source.steered), suspects=self._suspects)
+            watching = Watching(lowered.kernel, self._stored(), every=source.steered, suspects=self._suspects)
             ordered = levels.checkpoint == LOWERED and not levels.tiled  # before that there are no barriers
             levels.run(lowered, partial(levels.lowered_invocation, draw), watching if ordered else None)
             self._note(watching)

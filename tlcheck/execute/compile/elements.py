@@ -32,7 +32,7 @@ class BufferElement(Place):
     ) -> None:
         super().__init__(state, name, kind, root, start, indices, arrange)
         self.observers, self.otherwise = observers, otherwise
-        self._observed = bool(observers)
+        self._observed = observers.hear(Observer.covers, Observer.acting, Observer.tensor_left)
         self._is_traced = observers.hear(Observer.strayed)
 
     @contextmanager

@@ -19,7 +19,7 @@ from tlcheck.execute.compile.addresses import Addresses, counted
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.extents import Signs
 from tlcheck.execute.compile.pointers import PLACED, pointers_of
-from tlcheck.execute.events import Observers
+from tlcheck.execute.events import Observer, Observers
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame
@@ -30,7 +30,7 @@ from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Unknown
-from tlcheck.snapshot.walk import first_line, postorder
+from tlcheck.snapshot.walk import postorder
 
 EXPRESSIONS: dict[str, Callable[[Expr, KernelProgram], Code]] = {}  # how each operation is compiled
 STATEMENTS: dict[type[Stmt], Callable[[Any, KernelProgram], Step]] = {}
@@ -103,14 +103,13 @@ class KernelProgram:
 
     def side(self, body: Stmt, condition: Code) -> Step:
         """A compiled side of a branch."""
-        step, untried = self.step(body), self.state.untried
-        if not self.options.source or condition.steady:
+        step, observers = self.step(body), self.observers
+        if condition.steady or not observers.hear(Observer.steered, Observer.branched):
             return step
-        self.state.steered.add(id(body))
-        untried[id(body)] = first_line(body)
+        observers.steered(body)
 
         def run(frame: Frame) -> None:
-            untried.pop(id(body), None)
+            observers.branched(body)
             step.run(frame)
 
         return replace(step, run=run)

@@ -40,7 +40,7 @@ from tlcheck.snapshot.ir import (
     Thread,
     While,
 )
-from tlcheck.snapshot.walk import first_line, postorder
+from tlcheck.snapshot.walk import postorder
 
 _ENOUGH = 4  # iterations after which each part of a software pipeline has run
 _MANY = 1 << 10  # iterations of a loop that may have come to a standstill
@@ -90,10 +90,10 @@ def _for(stmt: For, program: KernelProgram) -> Step:
     with program.following(True):
         body = program.step(stmt.body)
 
-    open_ended = program.options.source and not extent.steady
+    observers = program.observers
+    open_ended = not extent.steady and observers.hear(Observer.steered, Observer.branched)
     if open_ended:
-        state.steered.add(id(stmt))
-        state.untried[id(stmt)] = first_line(stmt)
+        observers.steered(stmt)
     anew = program.options.printed and not (start.steady and extent.steady) and _may_move(stmt, program)
 
     def run(frame: Frame) -> None:
@@ -103,7 +103,7 @@ def _for(stmt: For, program: KernelProgram) -> Step:
             return
         first, count = start.run(frame), extent.run(frame)
         if open_ended and np.max(count) >= _ENOUGH:
-            state.untried.pop(id(stmt), None)
+            observers.branched(stmt)
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
             _ragged(uid, first, count, body, frame, state)
         else:
@@ -199,8 +199,7 @@ def iterate(frame: Frame, body: Step) -> None:
 
 def _while(stmt: While, program: KernelProgram) -> Step:
     state = program.state
-    if program.options.source:
-        state.steered.add(id(stmt))
+    program.observers.steered(stmt)
     condition, spins = program.condition(stmt.condition), stmt in spinning(program.function)
     with program.following(True):
         body = program.step(stmt.body)

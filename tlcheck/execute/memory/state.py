@@ -57,10 +57,9 @@ class RunState:
 
     threads: of a block; lanes: within T.Parallel as many as it has iterations. memory: by the number of the allocation.
     at: the statement that runs, or is compiled. spent: statements. overflowed: whether a number became larger than
-    float64 holds. looked_at: tensors and shared buffers that were accessed. steered: branches and loops, in the source,
-    on which what is in memory decides; untried: lines of such branches that were not taken, and of loops that ended
-    early. reasons: of poison. shared: what the handlers of an instruction keep. asked: options on
-    which the kernel hangs, of those that differ from release to release.
+    float64 holds. looked_at: tensors and shared buffers that were accessed. reasons: of poison. shared: what the
+    handlers of an instruction keep. asked: options on which the kernel hangs, of those that differ from release to
+    release.
 
     Where all iterations of a loop run at once, each is a world of its own (`repeated`). each: the worlds without them.
     axes: of `worlds`, the iterations, then the worlds. fixed: the loops' variables in each world. sums: by allocation,
@@ -91,8 +90,6 @@ class RunState:
         self.memory: dict[int, Cells | Pages] = {}
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}  # the names of variables
-        self.steered: set[int] = set()
-        self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
         self.asked: set[str] = set()
         self.strayed: set[Stmt] = set()  # of the source, which leave a tensor

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.events import COPIES, PRODUCTS, TENSOR_PRODUCTS, Operation
+from tlcheck.execute.events import COPIES, PRODUCTS, TENSOR_PRODUCTS, Operation, Side
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
@@ -39,7 +39,6 @@ from tlcheck.execute.observe.releases import ALL, Releases
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.observe.watch import offset_of
-from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.mixing import mixed, operation_of
 from tlcheck.program.observed import may_order
 from tlcheck.snapshot.ir import Stmt
@@ -78,6 +77,7 @@ class Author(HappensBefore):
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
         count, self._lanes = len(machine.worlds), machine.options.target.warp
         self._part = np.ones((count, -(-machine.state.threads // self._lanes)), np.int32)  # of the epoch, of each warp
+        self._side: Side | None = None  # that runs
         self._adding = False  # whether a product is being added to tensor memory
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
@@ -136,6 +136,10 @@ class Author(HappensBefore):
     def _called(self, name: str) -> str:
         """Return the name under which races are kept: of a view, the buffer that it is a view of."""
         return self.machine.pointers.owner(name)
+
+    def turned(self, side: Side | None) -> None:
+        """What happens from now on is on this side of a branch."""
+        self._side = side
 
     def async_product(self, place: Place, begins: bool) -> None:
         """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
@@ -332,7 +336,7 @@ class Author(HappensBefore):
 
     def _look(self, place: Place, touched: AccessedCells, kind: str, changed: Any, by_lanes: bool) -> None:
         """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
-        memory, side = place.memory, agents_of(self.machine.state).side
+        memory, side = place.memory, self._side
         threads = by_lanes and not self._iterating
         event = self._access_number(kind)
         own_kind = f"{kind} {operation_of(self._origin.stmt)}" if kind == "atomic" and self._mixed else ""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tlcheck.execute.events import Side
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
-from tlcheck.execute.schedule.agents import Side
 
 SEVERAL = -2  # the lane of an access that several lanes of one epoch made
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from tlcheck.execute.events import Observer, Side
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.reasons import BudgetSpent, Deadlock, Entangled, Illegal
@@ -62,30 +62,6 @@ class _Agent:
     spins: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """A branch that runs beside others.
-
-    path: for each place where branches parted on the way to it, the number of that place and its own among them. warps,
-    last: its first and its last one, in each world.
-    """
-
-    path: tuple[tuple[int, int], ...]
-    warps: npt.NDArray[np.intp]
-    last: npt.NDArray[np.intp]
-
-    @classmethod
-    def of(cls, path: tuple[tuple[int, int], ...], lanes: Mask, width: int) -> Side:
-        """The branch of these lanes, (worlds, lanes). width: lanes of a warp."""
-        last = lanes.shape[-1] - 1 - lanes[:, ::-1].argmax(axis=-1)
-        return cls(path, lanes.argmax(axis=-1) // width, last // width)
-
-    def is_beside(self, other: Side) -> bool:
-        """Whether both run at the same time: they parted somewhere."""
-        mine = dict(self.path)
-        return any(mine.get(fork, number) != number for fork, number in other.path)
-
-
 class _Abandoned(BaseException):
     """Ends the threads of a run that has failed elsewhere."""
 
@@ -107,11 +83,7 @@ class Agents:
         self.flights: list[Flight] = []
         self._forks = 0
         self._moves = 0  # how often an agent gave way that may have changed memory
-
-    @property
-    def side(self) -> Side | None:
-        """The branch that runs; None outside of all."""
-        return self._current.side
+        self.turned = Observer().turned  # called when another agent runs
 
     @property
     def alone(self) -> bool:
@@ -231,6 +203,7 @@ class Agents:
         chosen = self._agents[0] if self._failure is not None else self._next()
         self._current = chosen
         if chosen is not me:
+            self.turned(chosen.side)
             chosen.turn.release()
         return chosen
 

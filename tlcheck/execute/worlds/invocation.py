@@ -9,6 +9,7 @@ from tlcheck.execute.events import Observer
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Tensor, World
+from tlcheck.execute.observe.courses import Courses
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import OutOfStatements
 from tlcheck.execute.schedule.launches import kernels, threads_of
@@ -25,7 +26,7 @@ class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
     kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
-    statements. untried, steered, looked_at, overflowed, strayed, asked: see `RunState`.
+    statements. steered, untried: of the source, see `Courses`. looked_at, overflowed, strayed, asked: see `RunState`.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Invocation:
         self.left: Mapping[str, Pages] = dict(left or {})
         self.spent = 0
         self.overflowed = False
-        self.steered: set[int] = set()
+        self.steered = False
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
         self.asked: set[str] = set()
@@ -58,20 +59,16 @@ class Invocation:
     def run(self, observing: Observing | None = None) -> None:
         """Run all of it."""
         self._run_earlier(observing)
-        earlier, spent, batches = set(self.untried), 0, []
+        spent, batches = 0, []
         for worlds in self._ahead:
             self.machine = self.made(self.kernel, worlds)
-            self._run(self.machine, observing)
-            batches.append(self.machine.state.untried)
+            batches.append(self._run(self.machine, observing))
             spent += self.machine.state.spent
             _drop(self.machine)
         self.machine = self.made(self.kernel, self.worlds)
-        self.machine.state.untried |= self.untried
         self.machine.state.spend(self.spent)
-        self._run(self.machine, observing)
-        self.untried = self.machine.state.untried
-        for there in batches:
-            self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}
+        untried = self._run(self.machine, observing)
+        self.untried |= {key: line for key, line in untried.items() if all(key in there for there in batches)}
         self.spent = self.machine.state.spent + spent  # a budget is for blocks that run together
 
     def made(self, kernel: Function, worlds: Sequence[World]) -> Machine:
@@ -86,24 +83,26 @@ class Invocation:
         budget = Budget(options.statements, options.bytes)
         for kernel, needed in zip_longest(self._earlier, self._needed[: len(self._earlier)]):
             for batch in all_blocks(kernel, seeds, self._scalars, options.source, budget, needed):
-                machine = self._run(self.made(kernel, [World(*world) for world in batch]), observing)
-                self.untried |= machine.state.untried
+                machine = self.made(kernel, [World(*world) for world in batch])
+                self.untried |= self._run(machine, observing)
                 self.spent += machine.state.spent
                 if self.spent > options.statements:
                     raise OutOfStatements
                 _drop(machine)
 
-    def _run(self, machine: Machine, observing: Observing | None) -> Machine:
+    def _run(self, machine: Machine, observing: Observing | None) -> Mapping[int, int]:
+        """Run a kernel. Returns what it has not tried."""
+        observers, courses = [] if observing is None else observing(machine), Courses()
         try:
-            machine.run(*([] if observing is None else observing(machine)))
+            machine.run(*observers, *([courses] if self.options.source else []))
         finally:
             self.asked |= machine.state.asked
-        self.steered |= machine.state.steered
+        self.steered |= courses.steers
         self.looked_at |= machine.state.looked_at
         self.strayed |= machine.state.strayed
         self.overflowed |= machine.state.overflowed
         self.left = machine.after()
-        return machine
+        return courses.untried
 
 
 def _drop(machine: Machine) -> None:

@@ -71,7 +71,7 @@ def load(e: Expr, program: KernelProgram) -> Run:
     reason = program.state.under_way(shared.name)
 
     issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
-    watched = program.observers.hear(Observer.bulk_load_issued) or program.observers.hear(Observer.read)
+    watched = program.observers.hear(Observer.bulk_load_issued, Observer.read)
 
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
