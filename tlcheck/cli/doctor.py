@@ -11,9 +11,9 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.config import read_config
 from tlcheck.exits import exit_code
-from tlcheck.report.check_json import as_json
 from tlcheck.report.console import console
 from tlcheck.report.doctor_json import SCHEMA, DoctorReport
+from tlcheck.report.records import as_json
 from tlcheck.toolchain.health import Item, examine
 
 _STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}

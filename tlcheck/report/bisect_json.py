@@ -12,7 +12,7 @@ from tlcheck.gate.bisect_passes import Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.gate.source_reference import SourceAnswer
 from tlcheck.report.bisect_report import Bisected
-from tlcheck.report.check_json import as_json
+from tlcheck.report.records import as_json, record
 from tlcheck.verdicts.claim import Claim
 
 SCHEMA = 2
@@ -163,10 +163,9 @@ def _point(point: Point) -> PointReport:
 
 
 def _finding(claim: Claim) -> FindingReport:
-    found, source = claim.finding, claim.source
+    found = claim.finding
     assert found is not None
-    what = found.rule, found.checkpoint, found.pass_name, found.what, found.words
-    return FindingReport(claim.buffer, source.file, source.line, *what)
+    return record(FindingReport, found, claim.source, buffer=claim.buffer, witness=found.words)
 
 
 def _two(compared: ComparedPasses) -> ComparedReport:

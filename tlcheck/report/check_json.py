@@ -4,35 +4,16 @@ bytes, but for the seconds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
 
 from tlcheck import __version__
+from tlcheck.report.records import LoweredWith, as_json, record
 from tlcheck.verdicts.claim import Claim, Excuse
 from tlcheck.verdicts.results import Result, codes_of
 from tlcheck.worker.protocol import Failure
 
 SCHEMA = 2
-
-
-@dataclass(frozen=True)
-class LoweredWith:
-    """A toolchain. name: as the user named it. versions: of what determines the IR, `tilelang` and others."""
-
-    name: str
-    versions: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class ClocksReport:
-    """The GPU's clocks, as nvidia-smi tells them, before and after everything ran."""
-
-    before: Mapping[str, str]
-    after: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -118,16 +99,6 @@ def render(results: list[Result], notes: list[str], exit_code: int) -> str:
     return as_json(CheckReport(SCHEMA, __version__, exit_code, _summary(results), tuple(notes), runs))
 
 
-def as_json(report: Any) -> str:
-    """A report's classes as indented JSON, in ASCII: texts of kernels may be no valid Unicode."""
-    plain = msgspec.to_builtins(report)
-    try:
-        text = msgspec.json.format(json.dumps(plain), indent=2)  # many times as fast as Python's own
-    except msgspec.DecodeError:
-        text = json.dumps(plain, indent=2)
-    return text + "\n"
-
-
 def _summary(results: list[Result]) -> CheckSummary:
     failures = [result for result in results if result.failure is not None]
     excused = sum(result.excuse is not None for result in failures)
@@ -156,22 +127,15 @@ def _summary(results: list[Result]) -> CheckSummary:
 
 def _run(result: Result) -> RunReport:
     run = result.run
-    return RunReport(
-        case=run.case,
-        file=run.file,
-        name=run.name,
-        target=run.target,
+    return record(
+        RunReport,
+        result,
+        run,
         snapshot=result.saved or None,
         toolchain=LoweredWith(run.toolchain, dict(sorted(run.versions.items()))),
-        args=run.args,
         pass_configs=result.pass_configs or {},
         checked=result.failure is None,
         decided=result.failure is None and not result.is_silent,
-        failure=result.failure,
-        excuse=result.excuse,
         unexpectedly_fine=result.broken,
-        notes=result.notes,
-        reference=result.reference,
-        claims=result.claims,
         seconds=round(result.seconds, 2),
     )

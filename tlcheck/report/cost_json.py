@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tlcheck import __version__
 from tlcheck.cost.model import KernelCost
 from tlcheck.gate.compiled_cost import CompiledCost, Costed
-from tlcheck.report.check_json import as_json
+from tlcheck.report.records import as_json, record
 
 SCHEMA = 1
 
@@ -44,5 +44,5 @@ class CostReport:
 
 def render_json(found: Sequence[Costed], failures: Sequence[str], exit_code: int) -> str:
     """The report as JSON."""
-    runs = tuple([CostRun(f.run.case, f.run.target, dict(f.run.versions), f.inputs, f.cost, f.compiled) for f in found])
+    runs = tuple([record(CostRun, one, one.run, versions=dict(one.run.versions)) for one in found])
     return as_json(CostReport(SCHEMA, __version__, exit_code, runs, tuple(failures)))

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.report.check_json import as_json
+from tlcheck.report.records import as_json, record
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
@@ -140,12 +140,10 @@ def render(blames: Sequence[Blame], commit: str, exit_code: int) -> str:
 
 
 def _run(blame: Blame) -> CpuCaseReport:
-    run = blame.run
-    return CpuCaseReport(
-        case=run.case,
-        target=run.target,
-        versions=dict(sorted(run.versions.items())),
-        args=run.args,
+    return record(
+        CpuCaseReport,
+        blame.run,
+        versions=dict(sorted(blame.run.versions.items())),
         blocks=BlocksReport(*blame.blocks),
         written=WrittenReport(blame.source, blame.reasons[0], blame.findings),
         lowered=LoweredReport(blame.lowered, blame.reasons[1], blame.refuted),

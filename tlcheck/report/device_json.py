@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tlcheck import __version__
-from tlcheck.report.check_json import ClocksReport, as_json
+from tlcheck.report.records import ClocksReport, as_json, record
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import DeviceFinding, DeviceResult, Timing
 from tlcheck.run.sanitizer import Sanitized
@@ -81,33 +81,9 @@ def render(examinations: Sequence[Examination], commit: str, notes: Sequence[str
 
 
 def _examination(examination: Examination) -> ExaminationReport:
-    return ExaminationReport(
-        toolchain=examination.toolchain,
-        device=examination.device,
-        clocks=ClocksReport(*examination.clocks),
-        date=examination.date,
-        passed_over=examination.passed_over,
-        runs=tuple(_run(result) for result in examination.results),
-    )
+    clocks, runs = ClocksReport(*examination.clocks), tuple(map(_run, examination.results))
+    return record(ExaminationReport, examination, clocks=clocks, runs=runs)
 
 
 def _run(result: DeviceResult) -> GpuCaseReport:
-    run = result.run
-    return GpuCaseReport(
-        case=run.case,
-        target=run.target,
-        versions=dict(sorted(run.versions.items())),
-        args=run.args,
-        status=result.status,
-        reason=result.reason,
-        excused=result.excused,
-        findings=result.findings,
-        source=result.source,
-        difference=result.difference,
-        refuted=result.refuted,
-        unrefuted=result.unrefuted,
-        sanitized=result.sanitized,
-        timing=result.timing,
-        seconds=result.seconds,
-        trials=result.trials,
-    )
+    return record(GpuCaseReport, result, result.run, versions=dict(sorted(result.run.versions.items())))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tlcheck import __version__
 from tlcheck.remedy.search import Workarounds
-from tlcheck.report.check_json import as_json
 from tlcheck.report.fix_text import paste
+from tlcheck.report.records import as_json, record
 from tlcheck.verdicts.results import Result
 
 SCHEMA = 1
@@ -64,7 +64,7 @@ def render(results: Sequence[Result], found: Sequence[Workarounds], exit_code: i
 def _kernel(found: Workarounds) -> FixedKernel:
     result = found.kernel.result
     tried = tuple(
-        TriedChange(t.change.kind, t.change.words, t.outcome, t.proved, t.costs, t.left, paste(t.change, result))
-        for t in found.trials
+        record(TriedChange, trial, trial.change, change=trial.change.words, paste=paste(trial.change, result))
+        for trial in found.trials
     )
-    return FixedKernel(result.run.case, result.run.target, result.run.release, found.interrupted, tried)
+    return record(FixedKernel, found, result.run, tried=tried)

@@ -14,7 +14,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, groups
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.words import verdict_in_words
-from tlcheck.report.check_json import ClocksReport, LoweredWith, as_json
+from tlcheck.report.records import ClocksReport, LoweredWith, as_json, record
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
@@ -160,42 +160,30 @@ class GateReport(msgspec.Struct, frozen=True, rename=_NAMES):
 def render(gate: Gate) -> str:
     """The whole report, indented, with a newline at its end."""
     before, after = (dict(sorted(versions.items())) for versions in gate.versions)
-    report = GateReport(
+    report = record(
+        GateReport,
+        gate,
         schema=SCHEMA,
         tlcheck=__version__,
-        exit_code=gate.exit_code,
         verdict=verdict_in_words(gate),
-        failing=gate.failing,
         old=LoweredWith(gate.before, before),
         new=LoweredWith(gate.after, after),
         nvcc=gate.compiler or None,
         device=_device_run(gate.device) if gate.device is not None else None,
         summary=gate.counts(),
-        notes=gate.notes,
-        groups=tuple(_group(group) for group in groups(gate.comparisons)),
+        groups=tuple(map(_group, groups(gate.comparisons))),
         comparisons=msgspec.convert(gate.comparisons, tuple[ComparisonReport, ...], from_attributes=True),
     )
     return as_json(report)
 
 
 def _group(group: DifferenceGroup) -> GroupReport:
-    members = tuple(MemberReport(c.case, c.target, outcome.subject) for c, outcome in group.members)
-    return GroupReport(group.klass, group.kind, group.before, group.after, group.accepted, members)
+    return record(GroupReport, group, members=tuple(record(MemberReport, *member) for member in group.members))
 
 
 def _device_run(run: DeviceRun) -> DeviceRunReport:
-    options = run.wanted.options
-    return DeviceRunReport(
-        date=run.date,
-        commit=run.commit,
-        clocks=ClocksReport(*run.clocks),
-        seeds=options.seeds,
-        repeats=options.repeats,
-        exact=options.exact,
-        limit=options.limit,
-        old=_found(run.before),
-        new=_found(run.after),
-    )
+    clocks, old, new = ClocksReport(*run.clocks), _found(run.before), _found(run.after)
+    return record(DeviceRunReport, run, run.wanted.options, clocks=clocks, old=old, new=new)
 
 
 def _found(found: FoundDevice) -> FoundReport:

@@ -6,24 +6,15 @@ from tlcheck import __version__
 from tlcheck.matrix.cells import Cell
 from tlcheck.matrix.resume import SCHEMA, MatrixReport
 from tlcheck.matrix.table import Matrix
-from tlcheck.report.check_json import as_json
+from tlcheck.report.records import as_json, record
 
 
 def render(found: Matrix) -> str:
     """The whole report, indented, with a newline at its end. Equal results give equal bytes."""
-    cells = (cell for row in found.rows for cell in row.cells if cell.state != "absent")
-    return as_json(
-        MatrixReport(
-            schema=SCHEMA,
-            tlcheck=__version__,
-            exit_code=found.exit_code,
-            asked=found.asked,
-            columns=found.columns,
-            supported=tuple(column.name for column in found.columns if found.is_supported(column)),
-            notes=found.notes,
-            cells=tuple(sorted(cells, key=_place)),
-        )
-    )
+    there = (cell for row in found.rows for cell in row.cells if cell.state != "absent")
+    cells = tuple(sorted(there, key=_place))
+    supported = tuple(column.name for column in found.columns if found.is_supported(column))
+    return as_json(record(MatrixReport, found, schema=SCHEMA, tlcheck=__version__, supported=supported, cells=cells))
 
 
 def _place(cell: Cell) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.report.check_json import ClocksReport, as_json
+from tlcheck.report.records import ClocksReport, as_json, record
 from tlcheck.run.examination import TimeComparison
 from tlcheck.run.statistics import ALPHA, LEAST, TimeChange
 from tlcheck.verdicts.words import plural
@@ -82,17 +82,6 @@ def summary(found: TimeComparison) -> str:
 
 def render(found: TimeComparison, commit: str, exit_code: int) -> str:
     """The report for programs, indented, with a newline at its end."""
-    return as_json(
-        TimesReport(
-            schema=SCHEMA,
-            tlcheck=__version__,
-            commit=commit,
-            exit_code=exit_code,
-            old=found.old,
-            new=found.new,
-            device=found.device,
-            clocks=ClocksReport(*found.clocks),
-            date=found.date,
-            cases=tuple(TimedCaseReport(c.run.case, c.run.target, c.change, c.reason) for c in found.comparisons),
-        )
-    )
+    cases = tuple(record(TimedCaseReport, comparison, comparison.run) for comparison in found.comparisons)
+    whole = {"schema": SCHEMA, "tlcheck": __version__, "commit": commit, "exit_code": exit_code}
+    return as_json(record(TimesReport, found, clocks=ClocksReport(*found.clocks), cases=cases, **whole))

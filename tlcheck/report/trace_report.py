@@ -16,7 +16,7 @@ from tlcheck.execute.compare.steps import equal
 from tlcheck.execute.compare.trace import Traced
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.lower.runs import Run
-from tlcheck.report.check_json import as_json
+from tlcheck.report.records import as_json, record
 from tlcheck.report.trace_json import SCHEMA, TracedElement, TracedRun, TraceReport
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.steps import MARK, TracedLines, operation
@@ -88,16 +88,13 @@ def render_json(found: Sequence[Shown], exit_code: int) -> str:
 def _element(shown: TracedLines, step: TracedStep, level: str) -> TracedElement:
     """A step and what it is made of, for programs."""
     stmt = step.origin.stmt if step.origin is not None else None
-    return TracedElement(
-        element=step.element,
-        value=step.value,
+    return record(
+        TracedElement,
+        step,
         operation=operation(stmt) if step.origin is not None else "input" if step.input else "nobody",
-        lane=step.lane,
         iteration=dict(step.origin.loops) if step.origin is not None else {},
         tir_line=shown.tir_line(stmt, level),
         source_line=stmt.line if stmt is not None else 0,
-        products=step.products,
-        times=step.times,
         first_difference=shown.is_first(step),
         sources=tuple(_element(shown, source, level) for source in step.sources),
     )
@@ -106,17 +103,14 @@ def _element(shown: TracedLines, step: TracedStep, level: str) -> TracedElement:
 def _report(one: Shown) -> TracedRun:
     run, snapshot, traced = one.run, one.snapshot, one.traced
     shown = TracedLines(snapshot, traced, _lines(snapshot.file))
-    return TracedRun(
-        case=run.case,
-        target=run.target,
+    return record(
+        TracedRun,
+        traced,
+        run,
         versions=dict(sorted(run.versions.items())),
         buffer=traced.name,
         index=tuple(traced.index),
         block=tuple(traced.block),
-        seed=traced.seed,
-        inputs=traced.inputs,
-        agree=traced.agree,
-        early=traced.early,
         written=_element(shown, traced.source, SOURCE),
         lowered=_element(shown, traced.lowered, LOWERED),
         origin=one.origin,
