@@ -101,9 +101,9 @@ def _kernel(path: Path) -> str:
 def _imported() -> None:
     """Import what a judging process does, once for all that are forked: NumPy with one thread, as tlcheck has it."""
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    import tlcheck.execute.compare.both_levels
     import tlcheck.execute.compare.diagnosis
     import tlcheck.execute.compare.executions
-    import tlcheck.execute.compare.run
     import tlcheck.verdicts.execution_claims
     import tlcheck.verdicts.judging  # noqa: F401
 

@@ -159,7 +159,7 @@ def _bare(toolchain: Toolchain, file: str) -> dict[tuple[str, str], float]:
 
 def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -> Cost:
     """Execute a kernel in a process of its own, which has imported everything, as those that judge have."""
-    from tlcheck.execute.compare import run  # noqa: F401
+    from tlcheck.execute.compare import both_levels  # noqa: F401
     from tlcheck.execute.compile import registry
     from tlcheck.verdicts import judging  # noqa: F401
 
@@ -176,7 +176,7 @@ def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -
 
 def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool, answer: Connection) -> None:
     """Execute a kernel; unwatched: once more, without watching the order of accesses."""
-    from tlcheck.execute.compare.run import execute
+    from tlcheck.execute.compare.both_levels import execute
     from tlcheck.execute.events import Observer
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.request import Request

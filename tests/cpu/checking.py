@@ -17,8 +17,8 @@ import pytest
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.lower.client import DeclaredCase
 from tlcheck.lower.runs import Lowered, Run, of_saved

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tlcheck.cli.main import main
-from tlcheck.execute import reasons as stops
+from tlcheck.execute import stops as stops
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.reasons import KINDS, NOT_MODELLED, Reason, kind_of_code, page, told

@@ -39,11 +39,11 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.execute.worlds.costs import worlds_that_fit
+from tlcheck.execute.worlds.effort import worlds_that_fit
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.files import put
 from tlcheck.program.release import Release

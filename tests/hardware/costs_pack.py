@@ -27,9 +27,9 @@ from tlcheck.cost.measure import cost_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.memory.state import Tensor
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.courses import levels_of

@@ -17,8 +17,8 @@ from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.files import require_place
 from tlcheck.gate import bisect, source_reference

@@ -14,7 +14,7 @@ from tlcheck.cli.options import LoweringOptions
 from tlcheck.cli.projects import ProjectCases, projects
 from tlcheck.cli.scripts import on_device
 from tlcheck.errors import UsageError
-from tlcheck.execute.worlds.stored import packed
+from tlcheck.execute.worlds.stored_inputs import packed
 from tlcheck.files import make_folder, save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.scripts import Scripts

@@ -18,8 +18,8 @@ from tlcheck.cli.projects import selections
 from tlcheck.config import read_config
 from tlcheck.cost.measure import BLOCKS, cost_of
 from tlcheck.cost.model import KernelCost
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL
+from tlcheck.execute.stops import Stopped
 from tlcheck.exits import exit_code
 from tlcheck.gate.compiled_cost import CompiledCost, Costed, compiled_cost
 from tlcheck.gate.nvcc import compiles_for, find_compiler, uncompiled

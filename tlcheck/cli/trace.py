@@ -18,21 +18,21 @@ from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.projects import selections
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels
 from tlcheck.execute.compare.origin import origin_of
-from tlcheck.execute.compare.outcome import Difference
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.compare.trace import Traced, place_of, trace
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.state import NOWHERE
 from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.observe.races import Race
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.courses import levels_of
-from tlcheck.execute.worlds.traits import has_copies
+from tlcheck.execute.worlds.kernel_traits import has_copies
 from tlcheck.exits import exit_code
 from tlcheck.reasons import INCOMPLETE, NOT_EXECUTED
 from tlcheck.report import trace_report as report

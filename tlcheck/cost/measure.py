@@ -20,9 +20,9 @@ from tlcheck.errors import fault
 from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.observe.cost.counter import Counter
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite
-from tlcheck.execute.reasons import MEMORY, Stopped
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.stops import MEMORY, Stopped
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.execute.worlds.weights import representatives, weights

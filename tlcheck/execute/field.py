@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 Array = npt.NDArray[Any]
 PRIME = 67_108_859  # the largest below 2^26: products are exact in float64

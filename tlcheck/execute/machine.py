@@ -18,9 +18,9 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import RunState, Tensor, World
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import Clusters, acts_across
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.program.observed import spinning
 from tlcheck.snapshot.ir import Function
 

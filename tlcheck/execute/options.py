@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck import reasons
 from tlcheck.execute.field import Field
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.targets.lookup import TARGETS, USUAL

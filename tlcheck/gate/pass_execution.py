@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, Race
-from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Request
+from tlcheck.execute.stops import Illegal
 from tlcheck.execute.worlds.courses import course_of
 from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.gate.pipeline import Pipeline

@@ -17,8 +17,8 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.gate.outcome import AGREES, DIFFERS, LoweredPair, LoweredSide, OtherKernel, Outcome
 from tlcheck.lower.runs import Lowered, tilelang_in_words
 from tlcheck.lower.selection import Selection

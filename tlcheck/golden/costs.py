@@ -13,8 +13,8 @@ from tlcheck.cost.compare import joined, risen
 from tlcheck.cost.measure import BLOCKS, cost_of
 from tlcheck.cost.model import KernelCost, SiteCost
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.facts import Change
 from tlcheck.golden.entry import COST, json_part
 from tlcheck.lower.runs import Lowered

@@ -20,8 +20,8 @@ import numpy as np
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, SOURCE, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.inputs import known

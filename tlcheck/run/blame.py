@@ -19,14 +19,14 @@ import numpy as np
 
 from tlcheck import exits
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.interpreter import interpret
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.observe.console import Say
-from tlcheck.execute.reasons import Illegal, NotModelled, Stopped
+from tlcheck.execute.observe.kernel_console import Say
 from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.stops import Illegal, NotModelled, Stopped
 from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.inputs import known

@@ -29,9 +29,9 @@ from tlcheck.algebra.polynomial import Monomial, Poly, add
 from tlcheck.execute.compile.extents import Intervals, bind, interval, where
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, lanes_of
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.program.roles import is_address
 from tlcheck.scope.model import Limit

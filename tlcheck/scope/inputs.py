@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tlcheck.execute.compare.equality import Formulas
+from tlcheck.execute.compare.formula_equality import Formulas
 from tlcheck.program.lines import nearest_line
 from tlcheck.program.steering import Steering
 from tlcheck.scope.model import Limit

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 _MOST = 1 << 24  # numbers that tell blocks apart
 Range = tuple[int, int]

@@ -246,7 +246,7 @@ class Snapshot:
     checkpoints: name (of a `Checkpoint`) -> the device function there, in pipeline order; absent ones were not reached.
     passes: checkpoint -> name of the pass after (or, for source, intent and tile-ops, before) which it was taken.
     cuda: the generated source. headers: hash of the device library's headers; empty where it is not known.
-    inputs: what the kernel is executed on, as `execute.worlds.stored` packs it; empty where it is not stored.
+    inputs: what the kernel is executed on, as `execute.worlds.stored_inputs` packs it; empty where it is not stored.
     """
 
     case: str

@@ -24,13 +24,13 @@ from tlcheck.execute.compare.faults import (
     Fault,
 )
 from tlcheck.execute.compare.onset import Onset
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.sums import UnequalTerm
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race
-from tlcheck.execute.reasons import AbsentLanes, Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, names_at, nearest_line
 from tlcheck.program.steering import Steering

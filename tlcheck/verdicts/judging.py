@@ -22,8 +22,8 @@ from typing import NoReturn
 
 from tlcheck.cost.model import KernelCost
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import MEMORY
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
+from tlcheck.execute.stops import MEMORY
 from tlcheck.execute.worlds.source_runs import SourceRuns
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
@@ -102,7 +102,7 @@ def with_inputs_of(request: Request, snapshot: Snapshot) -> Request:
     """
     if not snapshot.inputs:
         return request
-    from tlcheck.execute.worlds.stored import unpacked  # as below
+    from tlcheck.execute.worlds.stored_inputs import unpacked  # as below
 
     with unpacked(snapshot.inputs) as inputs:
         return with_given(request, snapshot, inputs)

@@ -13,8 +13,8 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.cost.model import KernelCost
-from tlcheck.execute.reasons import MEMORY, TIME
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import MEMORY, TIME
 from tlcheck.program.device_library import known_headers
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure

@@ -151,7 +151,7 @@ def _size(e: Expr, sizes: Mapping[str, int]) -> int | None:
     if not sizes:
         return None
     from tlcheck.execute.memory.plain import evaluated  # for proofs alone nothing of execution is imported
-    from tlcheck.execute.reasons import NotModelled
+    from tlcheck.execute.stops import NotModelled
 
     with suppress(NotModelled):
         return int(evaluated(e, sizes))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.origin import OriginAccess, ValueOrigin
 from tlcheck.execute.observe.races import Access, Race
-from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, SOURCE
+from tlcheck.execute.stops import Illegal
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render

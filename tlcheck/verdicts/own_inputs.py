@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.lower.runs import Lowered
 from tlcheck.reasons import INPUTS
 from tlcheck.snapshot.ir import Snapshot

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.launch import registers_set, sets_registers
 from tlcheck.snapshot.ir import If, Stmt, Thread
 from tlcheck.snapshot.walk import children, statements

@@ -1,6 +1,6 @@
 """`breakpoint()` in a kernel. Its Python runs only while the kernel is built: the call is put into the TIR.
 
-There the interpreter stops for a debugger (`tlcheck.execute.observe.console`). Elsewhere it means nothing.
+There the interpreter stops for a debugger (`tlcheck.execute.observe.kernel_console`). Elsewhere it means nothing.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from tlcheck.cli.main import main
 from tlcheck.execute.compile import registry
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures import table
 from tlcheck.verdicts import rules
 from tlcheck.verdicts.rules.rule import _rule

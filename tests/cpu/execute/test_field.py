@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.field import PRIME, Array, Field, constant, inverse, product, reduced, scaled, times
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 BLOCKS, LANES = 2, 4
 NUMBERS = np.random.default_rng(0)

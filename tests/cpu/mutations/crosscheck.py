@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from tests.cpu.mutations.kernels import kernels
 from tests.cpu.mutations.mutants import mutants
 from tests.fixtures.index import Fixture
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.atomic_claims import judge_atomics

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.cpu.mutations.lowered import LoweredMutant, lowered_mutants
 from tests.hardware.snapshots import unpack
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Function, Snapshot
 from tlcheck.snapshot.text import render

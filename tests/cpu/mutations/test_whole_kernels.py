@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import chosen, difference, kernels, table, unexpected, verdict
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 
 ILLEGAL = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cpu.execute.observe.test_tensors_in_order import store
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text, variable
 from tlcheck import reasons
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.program.restrict import read_early
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Stmt
 

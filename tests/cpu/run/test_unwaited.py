@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.checking import checked_runs, explained, installed, line_of, raced
 from tests.cpu.client import Client
 from tests.warm import WarmWorker
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements

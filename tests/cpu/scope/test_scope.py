@@ -9,9 +9,9 @@ import pytest
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck import reasons
 from tlcheck.execute.compare.diagnosis import Diagnosis
-from tlcheck.execute.compare.equality import Formulas
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.formula_equality import Formulas
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.reasons import Reason
 from tlcheck.scope.model import ClaimScope, Limit

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import Diagnosis
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.scope.blocks import limit_of, missing, representatives

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compile import registry
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.codec import loads
 from tlcheck.targets import amd, nvidia
 from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target

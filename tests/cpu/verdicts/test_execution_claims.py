@@ -15,12 +15,12 @@ from tests.cpu.checking import executed
 from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.fixtures.index import read
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import NOWHERE
-from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements

@@ -15,7 +15,7 @@ from multiprocessing import Pipe
 import pytest
 
 from tests.cpu.worker.processes import wait_until_gone
-from tlcheck.execute.reasons import MEMORY, TIME
+from tlcheck.execute.stops import MEMORY, TIME
 from tlcheck.reasons import Reason
 from tlcheck.verdicts import judging
 from tlcheck.verdicts.claim import UNDECIDED, Claim, SourceLine

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tlcheck import reasons
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import merged
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.execute.schedule.clusters import members
 from tlcheck.execute.schedule.launches import kernels

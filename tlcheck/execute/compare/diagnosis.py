@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.origin import ValueOrigin, origin_of
-from tlcheck.execute.compare.outcome import Difference, OutputOutcome
+from tlcheck.execute.compare.output_outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.steps import equal
 from tlcheck.execute.compare.sums import UnequalTerm, unequal_terms
 from tlcheck.execute.compare.trace import Traced, trace
 from tlcheck.execute.observe.races import Race
-from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import LOWERED, Request
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.program.generated import Departure, departures
 from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint

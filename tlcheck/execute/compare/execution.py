@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
     from tlcheck.execute.compare.counting import Counted
-    from tlcheck.execute.compare.equality import Formulas
     from tlcheck.execute.compare.faults import Fault
-    from tlcheck.execute.compare.outcome import OutputOutcome
+    from tlcheck.execute.compare.formula_equality import Formulas
+    from tlcheck.execute.compare.output_outcome import OutputOutcome
     from tlcheck.execute.memory.pages import Stored
     from tlcheck.execute.observe.races import Contest, Race
-    from tlcheck.execute.reasons import Illegal
+    from tlcheck.execute.stops import Illegal
     from tlcheck.execute.worlds import blocks
     from tlcheck.reasons import Reason
 

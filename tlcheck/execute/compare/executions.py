@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tlcheck import reasons
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import RACE, Fault
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.inputs import Course
 from tlcheck.execute.worlds.sizes import others

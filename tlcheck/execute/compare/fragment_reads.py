@@ -9,9 +9,9 @@ from functools import cached_property
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import Fault, Faults
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.observe.foreign_reads import ForeignRead, ForeignReadsOfRun
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.program.divergence import fragments_of_threads

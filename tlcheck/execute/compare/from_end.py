@@ -13,11 +13,11 @@ from functools import cached_property
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import Fault, Faults
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
 from tlcheck.execute.compare.source_exits import SourceExits
-from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.observe.tensor_exits import TensorExit, TensorExitsOfRun
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels

@@ -10,12 +10,12 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
-from tlcheck.execute.observe.console import Console, Say
+from tlcheck.execute.observe.kernel_console import Console, Say
 from tlcheck.execute.options import Options, target_of
-from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block, chosen

@@ -11,9 +11,9 @@ from functools import cached_property
 
 from tlcheck import reasons
 from tlcheck.execute.compare.faults import Fault, Faults
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.source_exits import SourceExits
-from tlcheck.execute.observe.exits import TensorExit
+from tlcheck.execute.observe.tensor_exits import TensorExit
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.program.mixing import changed_by, is_unharmed, operation_of
 from tlcheck.program.roles import independent

@@ -11,10 +11,10 @@ from dataclasses import replace
 from tlcheck import reasons
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.races import A_BARRIER, Race
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.stops import Illegal
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.signatures.calls import name_of_call

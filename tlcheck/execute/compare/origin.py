@@ -16,11 +16,11 @@ from typing import Literal
 
 import numpy as np
 
-from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting, index_in
 from tlcheck.execute.compare.narrowing import narrowing
-from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.compare.provenance import Provenance, TracedStep
 from tlcheck.execute.compare.steps import buffer_of, equal
 from tlcheck.execute.compare.writers import Writer
@@ -32,9 +32,9 @@ from tlcheck.execute.observe.held_values import HeldValues, ValueRecorder
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.strays import StrayAccess, StrayObserver, WriteRecord
 from tlcheck.execute.observe.tracer import UnknownTensor
-from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation

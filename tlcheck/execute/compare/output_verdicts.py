@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tlcheck import reasons
-from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.compare.apart import UNWRITTEN
-from tlcheck.execute.compare.outcome import Difference, OutputOutcome
+from tlcheck.execute.compare.output_outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, finer, rounds
 from tlcheck.execute.compare.specials import differences
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
-from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels

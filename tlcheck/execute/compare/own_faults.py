@@ -14,7 +14,7 @@ from tlcheck.execute.compare.fragment_reads import FragmentReads
 from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import said_of
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
 from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.source_exits import SourceExits
@@ -22,9 +22,9 @@ from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.races import RACING
-from tlcheck.execute.reasons import Illegal, Overrun, Stopped
 from tlcheck.execute.request import LOWERED
 from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.stops import Illegal, Overrun, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.reasons import UNSAID, Reason

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.observe.attribution import Attributed, open_to_order
 from tlcheck.execute.observe.authors import EARLY, Author

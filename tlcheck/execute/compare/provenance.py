@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tlcheck.execute.compare.outcome import said
+from tlcheck.execute.compare.output_outcome import said
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame
@@ -21,7 +21,7 @@ from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracer, Tracing
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Stmt, Store

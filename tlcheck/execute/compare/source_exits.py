@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from tlcheck.execute.observe.exits import TensorExit, TensorExitsOfRun
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.observe.tensor_exits import TensorExit, TensorExitsOfRun
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels
 

@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
-from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.compare import output_outcome as comparison
+from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import is_poison
-from tlcheck.execute.reasons import BudgetSpent
 from tlcheck.execute.request import ALL, SOURCE, Request
+from tlcheck.execute.stops import BudgetSpent
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation

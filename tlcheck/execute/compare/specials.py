@@ -15,13 +15,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.compare import output_outcome as comparison
+from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.memory.values import is_poison, kind_of, lanes_of
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.inputs import Draw
+from tlcheck.execute.worlds.integer_limits import limits
 from tlcheck.execute.worlds.levels import BothLevels
-from tlcheck.execute.worlds.limits import limits
 from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.execute.compare.outcome import RELATIVE
+from tlcheck.execute.compare.output_outcome import RELATIVE
 from tlcheck.execute.compare.provenance import TracedStep
 
 

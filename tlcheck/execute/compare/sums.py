@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tlcheck.execute.compare.outcome import RELATIVE, Difference
+from tlcheck.execute.compare.output_outcome import RELATIVE, Difference
 from tlcheck.execute.observe.additions import Additions, MadeAddition, adds_to_itself
-from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.program.atomics import atomic_name

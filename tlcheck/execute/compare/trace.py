@@ -13,8 +13,8 @@ from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.compare.steps import equal, loops_of, unlike
 from tlcheck.execute.compare.sums import is_addition
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.courses import course_of, levels_of
 from tlcheck.execute.worlds.levels import BothLevels, Invocations

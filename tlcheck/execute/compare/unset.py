@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.observe.uninitialized import UnsetRead, UnsetReads
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.invocation import Invocation

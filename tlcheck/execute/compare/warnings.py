@@ -16,10 +16,10 @@ from typing import Any
 from tlcheck.execute.compare.faults import STRAY, UNWRITTEN, WAIT, Fault
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Origin
-from tlcheck.execute.observe.exits import TensorExit
 from tlcheck.execute.observe.races import Access
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.observe.tensor_exits import TensorExit
 from tlcheck.execute.schedule.launches import threads_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.coverage import unwritten
 from tlcheck.program.steering import Steering
 from tlcheck.signatures.calls import name_of_call

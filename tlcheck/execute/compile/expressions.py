@@ -16,7 +16,7 @@ from tlcheck.execute import field
 from tlcheck.execute.compile import formulas, registry
 from tlcheck.execute.compile.arithmetic import applied
 from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
-from tlcheck.execute.compile.packing import packed
+from tlcheck.execute.compile.packed_lanes import packed
 from tlcheck.execute.compile.program import EXPRESSIONS, KernelProgram
 from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame
@@ -34,7 +34,7 @@ from tlcheck.execute.memory.values import (
     rounding,
     wrapped,
 )
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.generated import as_printed, is_never_false, is_repeated
 from tlcheck.program.packing import packing
 from tlcheck.program.promotion import is_promoted

@@ -16,7 +16,7 @@ import numpy as np
 from tlcheck.execute.compile.functions import NAMED
 from tlcheck.execute.field import Field, inverse, reduced, scaled, times
 from tlcheck.execute.memory.values import kind_of, require_wide
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Bind, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tlcheck.execute.compile.arithmetic import applied
 from tlcheck.execute.memory.values import Kind, bits_of, from_bits, kind_of, maximum, minimum
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import named
 

@@ -30,7 +30,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, kind_of, lanes_of
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.signatures import mma
 from tlcheck.signatures.calls import arguments_of_call, is_external, name_of_call
 from tlcheck.signatures.signature import Collective, Completion, Signature

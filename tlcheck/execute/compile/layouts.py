@@ -13,7 +13,7 @@ from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Block, Expr, Layout
 from tlcheck.snapshot.walk import postorder, statements
 

@@ -13,7 +13,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
-from tlcheck.execute.reasons import OutOfBytes, SourceUnclear
+from tlcheck.execute.stops import OutOfBytes, SourceUnclear
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 
 from tlcheck.execute.memory.values import Kind, kind_of, lanes_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.signature import ADDRESSES
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements

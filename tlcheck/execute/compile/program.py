@@ -27,7 +27,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Arrange
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Unknown
 from tlcheck.snapshot.walk import postorder

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Run, Step
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.table import FAMILY_OF
 from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
 from tlcheck.targets.target import Family, Target

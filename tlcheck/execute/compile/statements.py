@@ -18,8 +18,8 @@ from tlcheck.execute.memory.codes import Code, Step, counter, remembered
 from tlcheck.execute.memory.frame import Frame, LastMask, Mask
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Value, lanes_of
-from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of, endless
+from tlcheck.execute.stops import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
 from tlcheck.program.observed import spinning
 from tlcheck.program.roles import roles

@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, apart, bits_of, from_bits, nothing_in, require_sum
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 Position = int | slice | Array
 _WORTH, _MOST_MASKED = 1 << 9, 32  # elements of a position for which lanes are remembered, and how many positions

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.reasons import SourceUnclear
+from tlcheck.execute.stops import SourceUnclear
 
 Mask = npt.NDArray[np.bool_]
 Made = TypeVar("Made")

@@ -16,7 +16,7 @@ from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.cells import Hook, Position, spread
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing, require_sum
-from tlcheck.execute.reasons import NotModelled, OutOfBytes
+from tlcheck.execute.stops import NotModelled, OutOfBytes
 
 PAGE_BITS = 8  # a tile is often 64 to 128 elements of a row that has thousands
 _MOST_PAGES_BITS = 20  # of a tensor: a larger one has larger pages

@@ -15,7 +15,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.reasons import Illegal, Unaligned
+from tlcheck.execute.stops import Illegal, Unaligned
 
 _KEPT_BYTES = 1 << 24
 _MOST_ADDRESSES = 256

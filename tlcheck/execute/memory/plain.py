@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import meaning

@@ -17,7 +17,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.values import Array, Kind, Value, rounding
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, OutOfBytes, OutOfStatements
+from tlcheck.execute.stops import TIME, BudgetSpent, Illegal, OutOfBytes, OutOfStatements
 from tlcheck.snapshot.ir import Stmt
 
 _BETWEEN_TIMES = 64  # statements

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.field import PRIME, Field, reduced, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.arrays import array_like, saturated
 from tlcheck.snapshot.dtypes import dtype_of
 

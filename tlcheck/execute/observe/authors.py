@@ -34,11 +34,11 @@ from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.arms import are_apart
 from tlcheck.execute.observe.epoch_accesses import SEVERAL, EpochAccesses
 from tlcheck.execute.observe.order import HappensBefore
+from tlcheck.execute.observe.race_watch import offset_of
 from tlcheck.execute.observe.races import Access, Clash, Contest, Race
-from tlcheck.execute.observe.releases import ALL, Releases
+from tlcheck.execute.observe.release_order import ALL, Releases
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
-from tlcheck.execute.observe.watch import offset_of
 from tlcheck.program.mixing import mixed, operation_of
 from tlcheck.program.observed import may_order
 from tlcheck.snapshot.ir import Stmt

@@ -17,7 +17,7 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedElements
-from tlcheck.execute.observe.watch import offset_of
+from tlcheck.execute.observe.race_watch import offset_of
 from tlcheck.program.divergence import fragments_of_threads
 
 if TYPE_CHECKING:

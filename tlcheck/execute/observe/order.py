@@ -18,7 +18,7 @@ from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements, Disagreement
 from tlcheck.execute.observe.clock import VectorClock
 from tlcheck.execute.observe.races import Race
-from tlcheck.execute.observe.releases import Releases
+from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, made
 from tlcheck.program.idle import using
 from tlcheck.program.unused import unused

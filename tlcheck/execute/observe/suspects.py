@@ -10,7 +10,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.reasons import NOT_EXECUTED
 
 UNIT = 16  # bytes

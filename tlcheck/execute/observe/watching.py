@@ -11,9 +11,9 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.releases import Releases
+from tlcheck.execute.observe.race_watch import Watch
+from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.observe.suspects import Suspects
-from tlcheck.execute.observe.watch import Watch
 from tlcheck.program.observed import may_release
 from tlcheck.snapshot.ir import Function
 

@@ -19,7 +19,7 @@ import numpy as np
 from tlcheck.execute.events import Observer, Side
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import RunState
-from tlcheck.execute.reasons import BudgetSpent, Deadlock, Entangled, Illegal
+from tlcheck.execute.stops import BudgetSpent, Deadlock, Entangled, Illegal
 from tlcheck.reasons import ENDLESS
 from tlcheck.snapshot.ir import Stmt
 from tlcheck.snapshot.walk import first_line

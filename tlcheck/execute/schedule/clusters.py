@@ -16,7 +16,7 @@ import numpy as np
 
 from tlcheck.execute.memory.state import RunState, World
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.signature import Collective
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Attr, Block, Expr, Function, Launch

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.walk import declared_threads
 from tlcheck.snapshot.ir import (
     Alloc,

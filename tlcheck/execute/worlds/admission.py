@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import chain
 
 from tlcheck import reasons
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.dependent_launch import access_ahead
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.release import Release

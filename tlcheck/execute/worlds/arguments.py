@@ -13,10 +13,10 @@ from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor
 from tlcheck.execute.memory.values import Array, Kind, kind_of
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
-from tlcheck.execute.worlds.limits import limits, ranks
+from tlcheck.execute.worlds.integer_limits import limits, ranks
 from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.program.observed import counters

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import product
 from math import prod
 
-from tlcheck.execute.reasons import OutOfStatements
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import OutOfStatements
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
+from tlcheck.execute.worlds.effort import statements_needed, worlds_that_fit
 from tlcheck.snapshot.ir import Function, Thread
 from tlcheck.snapshot.walk import statements
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid, kernels
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, For, Function, If, Stmt, Thread, While
 from tlcheck.snapshot.walk import children, expressions, postorder
 

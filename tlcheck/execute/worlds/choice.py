@@ -12,14 +12,14 @@ from math import prod
 from tlcheck import reasons
 from tlcheck.errors import UsageError
 from tlcheck.execute.memory.state import World
-from tlcheck.execute.reasons import NotModelled, OutOfBytes, OutOfStatements, Stopped
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import NotModelled, OutOfBytes, OutOfStatements, Stopped
 from tlcheck.execute.worlds import blocks
 from tlcheck.execute.worlds.batches import statements_of
-from tlcheck.execute.worlds.costs import is_open, statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
+from tlcheck.execute.worlds.effort import is_open, statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.invocation import Needed
 from tlcheck.program.observed import counters, may_order
 from tlcheck.snapshot.ir import Function

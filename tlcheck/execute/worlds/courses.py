@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from tlcheck.execute.reasons import Stopped, Unkept
 from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.stops import Stopped, Unkept
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Snapshot

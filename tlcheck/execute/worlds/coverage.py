@@ -14,8 +14,8 @@ import numpy as np
 
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid, kernels
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import WRITE, accesses, roles

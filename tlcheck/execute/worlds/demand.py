@@ -17,10 +17,10 @@ import numpy as np
 from tlcheck.execute.compile.extents import Intervals, bind, interval, is_negative, where
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, lanes_of
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, chosen, coordinates
-from tlcheck.execute.worlds.costs import statements_needed
+from tlcheck.execute.worlds.effort import statements_needed
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, If, Stmt, Store, Thread

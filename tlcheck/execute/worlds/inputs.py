@@ -20,7 +20,7 @@ from tlcheck.execute.memory.pages import Contents
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
 from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function
 from tlcheck.snapshot.walk import postorder, statements
 

@@ -11,8 +11,8 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.observe.courses import Courses
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import OutOfStatements
 from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.stops import OutOfStatements
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget

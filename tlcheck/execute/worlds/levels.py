@@ -19,7 +19,9 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.options import Options, target_of
-from tlcheck.execute.reasons import (
+from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.stops import (
     AbsentLanes,
     Deadlock,
     Entangled,
@@ -28,16 +30,14 @@ from tlcheck.execute.reasons import (
     SourceIllegal,
     Stopped,
 )
-from tlcheck.execute.request import LOWERED, SOURCE, Request
-from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.admission import require_modelled
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import alike
 from tlcheck.execute.worlds.choice import WorldChoice, cluster_of_both
 from tlcheck.execute.worlds.invocation import Invocation, Observing
+from tlcheck.execute.worlds.kernel_traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.execute.worlds.source_runs import SourceRun, SourceRuns
-from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.observed import goes_by_memory
 from tlcheck.program.release import UNKNOWN, Release

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements, substitute
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, region
 from tlcheck.execute.compare.faults import Faults
-from tlcheck.execute.reasons import Illegal, Unaligned
+from tlcheck.execute.stops import Illegal, Unaligned
 
 UNALIGNED = Unaligned("bulk copy of a box of A whose innermost coordinate is no multiple of 16 bytes", 0, 0, 0, "A")
 

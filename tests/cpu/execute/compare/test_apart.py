@@ -15,11 +15,11 @@ import pytest
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compare.apart import UNWRITTEN, joined, requests
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.reasons import Deadlock
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Deadlock
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.reasons import NOT_MODELLED, UNSAID, Reason
 from tlcheck.snapshot.ir import Snapshot

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cpu.mutations.tools import binary, called, integer, with_argument, with_statement
 from tests.fixtures.index import FOLDER
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Expr, Snapshot

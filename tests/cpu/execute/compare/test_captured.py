@@ -15,7 +15,7 @@ from tests.hardware.cuda_source import Parameter, UnusableError, kernels, only_b
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.stops import Stopped
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr
 

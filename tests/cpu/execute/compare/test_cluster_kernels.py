@@ -11,8 +11,8 @@ import pytest
 from tests.cpu.mutations.tools import binary, called, integer, rewrite, with_argument, with_statement
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare import apart
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.budget import Budget

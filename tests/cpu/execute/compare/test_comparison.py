@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tlcheck.execute.compare.outcome import Compared, explained
+from tlcheck.execute.compare.output_outcome import Compared, explained
 
 WRITTEN = np.ones(4, np.bool_)
 EXPECTED = np.array([4.0, 1e-7, -3.0, 5.0])

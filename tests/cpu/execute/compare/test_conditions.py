@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, variable
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.observe.authors import Author
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.request import Request

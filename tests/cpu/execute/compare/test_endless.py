@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import WAIT
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Store
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, multiply, number
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.snapshot.ir import Expr, Stmt, Store
 
 

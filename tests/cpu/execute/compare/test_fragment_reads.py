@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, parallel, region, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, For, Stmt, Store
 
 THREADS = 32

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Index, Kernel, add, call, load, number, parallel, region, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
 
 ROWS, SIZE, STEPS = 9, 32, 2

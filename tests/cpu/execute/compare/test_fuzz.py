@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import fuzz
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget, parsed
 from tlcheck.snapshot import codec

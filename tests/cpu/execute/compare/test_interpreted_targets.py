@@ -9,8 +9,8 @@ import pytest
 from tests.cpu.execute.ops.thread.test_tensor_memory import at
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
 from tlcheck.execute.compare.interpreter import interpret
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, If, Snapshot, Store
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, load
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Bind, Expr, Seq, Stmt, Store
 
 THREADS = 32

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, parallel, text, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Evaluate, Expr, Stmt, Store
 
 THREADS = 64

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.checking import executed
 from tests.fixtures.index import FOLDER
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.onset import Levels
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.program.updates import MULTIPLICITY
 from tlcheck.snapshot.checkpoint import Checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region, variable
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Layout, Store
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.iterations import at_once

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.execute.compare.test_tensor_memory_kernels import changed, fixture, gone, more, verdicts
 from tests.cpu.mutations.tools import called, integer, with_argument, with_call, with_statement
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Evaluate

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cpu.execute.observe.test_tensors_in_order import store
 from tests.cpu.execute.ops.tile.building import Kernel, load, number
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.specials import asks
 from tlcheck.snapshot.ir import Expr, Stmt
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Expr, For, Store
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.cpu.checking import RIGHT, SAVED, executed
-from tlcheck.execute.compare.outcome import Difference
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.compare.sums import UnequalTerm, unequal_terms
 from tlcheck.execute.request import Request
 from tlcheck.program.atomics import atomic_name

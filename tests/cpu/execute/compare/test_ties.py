@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Expr, Store
 

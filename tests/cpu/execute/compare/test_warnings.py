@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.warnings import idle_waits_of, unwritten_of
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.snapshot.ir import Function, Seq, Snapshot, Store

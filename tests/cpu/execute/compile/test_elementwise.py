@@ -10,7 +10,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, variable
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.snapshot.ir import Alloc, Block, Expr, For, Seq, Stmt, Store
 
 NOTE = (("tl.local_var_init", "{v: 0}"),)

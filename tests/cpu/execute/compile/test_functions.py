@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, load, number, text
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, Store
 
 A = np.array([3, -2, 70000, 1, 0, -7, 5, 46341], np.int32)

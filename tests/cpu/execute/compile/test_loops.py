@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.checking import executed
 from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number, variable, whole_pointer
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
 

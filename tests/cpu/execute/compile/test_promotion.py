@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, load
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.program.promotion import shows_promotion
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 

@@ -10,7 +10,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Store, Thread
 
 registry.load()

@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, region
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.values import bits_of, converted, from_bits, kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, Store
 
 FLOATS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, load, number
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, parallel, random, region, variable
 from tlcheck.execute.memory.values import is_poison
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Bind, Expr, Seq, Store
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, If, Stmt, Store
 
 RIGHT, UNORDERED, OPEN = set[tuple[str, str]](), {("s", "a barrier")}, {("s", "a shuffle that waits for what is read")}

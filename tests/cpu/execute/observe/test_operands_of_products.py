@@ -16,7 +16,7 @@ from tests.cpu.execute.ops.tile.building import Kernel, add, call, flag, load, m
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.watch import Watch
+from tlcheck.execute.observe.race_watch import Watch
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
 
 THREADS, ROWS, COLUMNS, DEPTH = 128, 128, 32, 16

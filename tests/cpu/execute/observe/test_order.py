@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 

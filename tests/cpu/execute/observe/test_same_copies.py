@@ -10,10 +10,10 @@ import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS, left_by_device, machine_of, run
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 

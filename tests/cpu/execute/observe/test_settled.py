@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.hardware.snapshots import unpack
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.pages import PAGE_BITS, Pages
 from tlcheck.execute.memory.state import Tensor, World

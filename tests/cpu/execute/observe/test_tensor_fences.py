@@ -11,7 +11,7 @@ from tests.cpu.execute.ops.thread.test_tensor_memory import BARRIER, allocated, 
 from tests.cpu.execute.ops.tile.building import Kernel, call, number
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import HappensBefore
-from tlcheck.execute.observe.watch import Watch
+from tlcheck.execute.observe.race_watch import Watch
 from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
 
 BEFORE, AFTER = call("tcgen05_before_thread_sync"), call("tcgen05_after_thread_sync")

@@ -20,8 +20,8 @@ from tests.cpu.execute.ops.tile.building import (
     text,
     variable,
 )
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.scope.overlaps import shared
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store

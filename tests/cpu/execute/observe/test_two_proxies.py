@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.cpu.mutations.tools import called, integer, with_statement
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements

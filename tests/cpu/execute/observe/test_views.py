@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, parallel, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, Seq, Store
 
 

@@ -12,7 +12,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.glance import Glance
-from tlcheck.execute.observe.watch import Watch
+from tlcheck.execute.observe.race_watch import Watch
 from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Alloc, Evaluate, Expr, Function, Seq, Store, Thread

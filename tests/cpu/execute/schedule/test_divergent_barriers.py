@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, flag, load, number, region, text, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, If, Seq, Stmt, Store
 
 THREADS = 64

@@ -8,10 +8,10 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.reasons import Deadlock
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Deadlock
 
 
 def executed(kernel: str, mutant: str = "") -> Execution:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cpu.execute.observe.test_tensors_in_order import store
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, While
 
 RELAXED, ACQUIRE, RELEASE = 0, 2, 3

@@ -10,7 +10,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, number, variable
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.courses import course_of
 from tlcheck.snapshot.codec import loads

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.compile.test_elementwise import A, B
 from tests.cpu.execute.schedule.test_launches import C
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.sources import differing_output
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.extents import interval

@@ -10,10 +10,10 @@ import pytest
 
 from tests.fixtures.index import FOLDER
 from tlcheck.errors import UsageError
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.request import GivenInputs, Request
-from tlcheck.execute.worlds import given, stored
+from tlcheck.execute.worlds import given, stored_inputs
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr
@@ -117,11 +117,11 @@ def test_calls_of_a_script_are_its_word_where_all_is_known(tmp_path: Path) -> No
 
 def test_inputs_are_kept_as_text(tmp_path: Path) -> None:
     made = replace(written(tmp_path, (tensor(0), tensor(5))), captured=True, unknown=((1,),), updates=("C",))
-    text = stored.packed(made)
-    with stored.unpacked(text) as found:
+    text = stored_inputs.packed(made)
+    with stored_inputs.unpacked(text) as found:
         assert replace(found, file=made.file) == made
         assert Path(found.file).read_bytes() == Path(made.file).read_bytes()
     assert not Path(found.file).exists()
     for damaged in ("?", text[:40], text[4:]):
-        with pytest.raises(UsageError, match="damaged"), stored.unpacked(damaged):
+        with pytest.raises(UsageError, match="damaged"), stored_inputs.unpacked(damaged):
             pass

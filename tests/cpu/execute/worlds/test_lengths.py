@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, text, variable
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds import inputs

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.offsets import offsets

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.worlds.limits import ranks
+from tlcheck.execute.worlds.integer_limits import ranks
 from tlcheck.snapshot.ir import Buffer, Expr, For, Stmt, Store
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, variable
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.executions import executed
-from tlcheck.execute.reasons import Unaligned
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Unaligned
 from tlcheck.execute.worlds.sizes import others
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Expr, For, Function, Snapshot, Stmt, Store, Thread

@@ -15,7 +15,7 @@ import tlcheck.execute
 from tests.cpu.execute.ops.tile.building import Kernel, load
 from tests.cpu.execute.worlds.test_courses import RAGGED, sum_of_squares
 from tests.cpu.mutations.lowered import lowered_mutants
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds import source_runs
 from tlcheck.execute.worlds.invocation import Invocation

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, load, number, parallel, variable
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.worlds import inputs
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cpu.execute.worlds.test_demand import BX, _doubled, _function, _moved, _op
 from tlcheck.cli.execution import ExecutionOptions
 from tlcheck.config import Config
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds import demand
 from tlcheck.execute.worlds.budget import Budget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.hardware.snapshots import unpack
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 
 (VARYING,) = unpack(Path(__file__).parents[1] / "varying-start-0.1.15.zip").values()
 

@@ -20,8 +20,8 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.cost import geometry
-from tlcheck.execute.observe.cost.arithmetic import operations
 from tlcheck.execute.observe.cost.flight import Flights
+from tlcheck.execute.observe.cost.flops import operations
 from tlcheck.execute.observe.cost.rules import rules_of
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite, CountedSites, Operation, Space, Tally
 from tlcheck.signatures import cp_async, matrices

@@ -22,7 +22,7 @@ from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.program.promotion import is_promoted
 from tlcheck.signatures.atomics import ATOMICS, Atomic, order_of
 from tlcheck.signatures.calls import name_of_call

@@ -16,7 +16,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.ops.thread.descriptors import Box
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 
 def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:

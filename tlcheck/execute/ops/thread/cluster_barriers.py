@@ -16,8 +16,8 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of
-from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -21,10 +21,10 @@ from tlcheck.execute.memory.values import Array, Value, nothing_in
 from tlcheck.execute.ops.thread.bulk_transfers import issuers
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, moved, used_at
 from tlcheck.execute.ops.thread.mbarrier import barrier
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.execute.schedule.clusters import cluster_of
 from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 TAKEN = 2  # clusters that each one takes over at most

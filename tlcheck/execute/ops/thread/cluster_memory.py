@@ -18,8 +18,8 @@ from tlcheck.execute.memory.values import Array, Value, lanes_of, nothing_in
 from tlcheck.execute.ops.thread.bulk_transfers import issuers, where_in
 from tlcheck.execute.ops.thread.cluster_peers import destinations, moved, store_at, used_at
 from tlcheck.execute.ops.thread.mbarrier import barrier
-from tlcheck.execute.reasons import NotModelled, Unaligned
 from tlcheck.execute.schedule.agents import Flight, agents_of
+from tlcheck.execute.stops import NotModelled, Unaligned
 from tlcheck.snapshot.ir import Expr
 
 _UNIT = 16  # bytes of which a copy's addresses and size are multiples

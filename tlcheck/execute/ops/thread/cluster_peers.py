@@ -12,8 +12,8 @@ from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.clusters import Clusters
+from tlcheck.execute.stops import Illegal, NotModelled
 
 
 def clusters_of(program: KernelProgram) -> Clusters:

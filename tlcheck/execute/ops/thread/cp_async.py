@@ -20,7 +20,7 @@ from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
 

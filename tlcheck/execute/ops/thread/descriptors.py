@@ -20,7 +20,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
-from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
+from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
 from tlcheck.snapshot.ir import Expr
 
 # CUtensorMapDataType -> bits

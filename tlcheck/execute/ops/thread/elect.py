@@ -14,7 +14,7 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, OfLanes
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP

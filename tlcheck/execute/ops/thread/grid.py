@@ -12,9 +12,9 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 

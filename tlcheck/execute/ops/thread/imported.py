@@ -19,7 +19,7 @@ from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.thread.wide import reshaped
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Attr, Block, Expr
 
 _TEXT = "imported functions"

@@ -33,7 +33,7 @@ from tlcheck.execute.ops.thread.cp_async import (
     queue_of,
     wait_group,
 )
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.stops import Illegal
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.amd import WARP as WAVE

@@ -19,8 +19,8 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import destinations, used_at
-from tlcheck.execute.reasons import Illegal, NotModelled, Overrun, SourceUnclear
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.execute.stops import Illegal, NotModelled, Overrun, SourceUnclear
 from tlcheck.snapshot.ir import Block, Expr
 
 _ROOM = 64  # barriers of one buffer

@@ -23,7 +23,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of, reinterpreted
 from tlcheck.execute.ops.thread.mma import adding, reading, terms_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.layouts import fragment_table
 from tlcheck.snapshot.ir import Block, Expr
 from tlcheck.snapshot.walk import statements

@@ -19,10 +19,10 @@ from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.products import for_blas, product
+from tlcheck.execute.memory.matrix_products import for_blas, product
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -22,7 +22,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0, factors
 from tlcheck.execute.ops.thread.mma import adding, fragments, kind_named, operands, reading, shape_of, terms_of
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

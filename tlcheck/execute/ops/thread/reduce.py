@@ -28,7 +28,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, is_poison, kind_of, maximum, minimum, rounding
 from tlcheck.execute.ops.thread.sync import await_warps, meet
 from tlcheck.execute.ops.thread.warps import from_lanes
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.generated import is_cut
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr

@@ -25,7 +25,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, nothing_in, rounding
 from tlcheck.execute.ops.tile.extremes import accumulated
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr

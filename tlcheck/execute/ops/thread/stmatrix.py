@@ -12,7 +12,7 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, LastMask
 from tlcheck.execute.memory.values import Value, kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

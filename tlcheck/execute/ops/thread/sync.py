@@ -17,9 +17,9 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_barriers import sync_cluster
-from tlcheck.execute.reasons import AbsentLanes, Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import acts_across
+from tlcheck.execute.stops import AbsentLanes, Illegal, NotModelled
 from tlcheck.signatures.fences import THREAD_FENCES
 from tlcheck.snapshot.ir import Expr, Stmt
 from tlcheck.targets.target import AMD

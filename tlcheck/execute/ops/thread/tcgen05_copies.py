@@ -21,7 +21,7 @@ from tlcheck.execute.memory.frame import Frame, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES
 from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, WarpsOf, address, kind_at, name_in
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.execute.ops.thread.mma import kind_named
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr
 
 LANES = 128  # of tensor memory

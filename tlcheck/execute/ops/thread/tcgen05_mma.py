@@ -33,8 +33,8 @@ from tlcheck.execute.ops.thread.tcgen05_operands import (
     issuers,
 )
 from tlcheck.execute.ops.thread.tensor_memory import ROOT, require_one_group
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import Flight, agents_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

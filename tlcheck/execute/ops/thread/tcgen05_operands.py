@@ -23,7 +23,7 @@ from tlcheck.execute.ops.thread.cluster_peers import clusters_of
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES, ProductForm, rows_and_columns
 from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, WarpsOf, base
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

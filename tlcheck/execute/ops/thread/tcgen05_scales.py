@@ -24,7 +24,7 @@ from tlcheck.execute.ops.thread.tcgen05_forms import LANES, is_of_pair
 from tlcheck.execute.ops.thread.tcgen05_mma import ProductsUnderWay
 from tlcheck.execute.ops.thread.tcgen05_operands import Blocks, Issuer, issuers
 from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, base, name_in, require_one_group
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -16,7 +16,7 @@ from tlcheck.execute.compile.registry import attribute, call
 from tlcheck.execute.memory.codes import Code, Run, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Attr, Expr
 
 _REDUCER = "reducer of threads"

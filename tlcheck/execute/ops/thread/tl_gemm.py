@@ -31,7 +31,7 @@ from tlcheck.execute.ops.thread.descriptors import swizzled
 from tlcheck.execute.ops.thread.mma import finished
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand
 from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.calls import library_name, template_arguments
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP

@@ -26,8 +26,8 @@ from tlcheck.execute.ops.thread.bulk_transfers import Transfer, issuers, transfe
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, used_at
 from tlcheck.execute.ops.thread.descriptors import Box, Gathered, Im2col, Tiled, descriptor, refuse_unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
-from tlcheck.execute.reasons import Illegal, NotModelled, Unaligned
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
+from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
 from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
 

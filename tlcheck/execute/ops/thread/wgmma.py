@@ -27,7 +27,7 @@ from tlcheck.execute.ops.thread.wgmma_operands import (
     in_shared,
 )
 from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr, For
 from tlcheck.snapshot.walk import postorder
 from tlcheck.targets.nvidia import WARP

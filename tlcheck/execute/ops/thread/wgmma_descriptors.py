@@ -19,7 +19,7 @@ from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.descriptors import swizzled
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code

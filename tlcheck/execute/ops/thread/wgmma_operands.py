@@ -21,7 +21,7 @@ from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 GROUP = 128  # threads of a warpgroup

@@ -23,7 +23,7 @@ from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.mma import multiplied
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand, side_by_side
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot.ir import Expr
 
 

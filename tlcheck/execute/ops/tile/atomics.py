@@ -17,7 +17,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted, kind_of
 from tlcheck.execute.ops.thread.atomics import require_memory
 from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, block_frame, differs, is_region, region_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 

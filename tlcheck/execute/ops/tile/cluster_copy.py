@@ -19,8 +19,8 @@ from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, moved, used_at
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier
 from tlcheck.execute.ops.tile.regions import Tile, block_frame
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _MOST_RANKS = 16

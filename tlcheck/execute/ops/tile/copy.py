@@ -28,8 +28,8 @@ from tlcheck.execute.ops.tile.cluster_copy import to_a_block, to_several
 from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, region_of
 from tlcheck.execute.ops.tile.row_copy import of_rows
 from tlcheck.execute.ops.tile.under_way import departure
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.clusters import cluster_of
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _OF_ROWS = {"is_gather4": True, "is_scatter4": False}

@@ -24,13 +24,13 @@ from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
-from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.scale_factors import has_factors
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers

@@ -13,7 +13,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask, one_per_world
-from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations
 from tlcheck.execute.ops.thread.mbarrier import Barrier

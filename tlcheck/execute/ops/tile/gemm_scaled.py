@@ -13,14 +13,14 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
-from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.scale_factors import factors
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import Shard, by_even, complete_in_both
 from tlcheck.execute.ops.tile.gemm_warp_scaled import into_fragment
 from tlcheck.execute.ops.tile.regions import block_frame, is_region, region_of, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -20,7 +20,7 @@ from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind
 from tlcheck.execute.ops.tile.gemm import accumulate, matrices, multiplied
 from tlcheck.execute.ops.tile.regions import region_of, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, one_per_world
-from tlcheck.execute.memory.products import product
+from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.scale_factors import UE4M3, factors
 from tlcheck.execute.ops.tile.gemm import accumulate, matrices
 from tlcheck.execute.ops.tile.regions import Tile
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -11,7 +11,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.reasons import Unkept
+from tlcheck.execute.stops import Unkept
 from tlcheck.snapshot.ir import Expr
 
 

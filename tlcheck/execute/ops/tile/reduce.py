@@ -29,7 +29,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.tile.extremes import reduced
 from tlcheck.execute.ops.tile.regions import Region, Tile, region_of, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.roles import WRITE, accesses
 from tlcheck.snapshot.ir import Alloc, Expr, Stmt, Store
 from tlcheck.snapshot.walk import expressions, statements

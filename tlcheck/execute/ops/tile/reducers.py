@@ -27,7 +27,7 @@ from tlcheck.execute.ops.tile.annotations import entries
 from tlcheck.execute.ops.tile.extremes import without_nan
 from tlcheck.execute.ops.tile.reduce import KINDS
 from tlcheck.execute.ops.tile.regions import Tile, block_frame, combine_into, region_of, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.updates import MULTIPLICITY, parted_updates, update_of
 from tlcheck.snapshot.ir import Attr, Block, Buffer, Expr, Store
 from tlcheck.snapshot.walk import statements

@@ -23,7 +23,7 @@ from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import Located
 from tlcheck.execute.memory.values import Array, Value, kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
 

@@ -11,7 +11,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.ops.thread.mbarrier import barrier
 from tlcheck.execute.ops.tile.regions import ONE, Lattice, Region, Tile, region_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 ROWS = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import annotation
 from tlcheck.execute.ops.tile.annotations import entries
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Block
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, add, call, load, number, poisoned, random, text
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.memory.values import kind_of, reinterpreted
 from tlcheck.execute.ops.thread.ds_read_tr import exchanged
 from tlcheck.execute.ops.thread.lds_copies import of_waves
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Entangled, Illegal, NotModelled
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import Entangled, Illegal, NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, If, Seq, Snapshot, Stmt, Store
 from tlcheck.targets.lookup import target

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel
-from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.snapshot.ir import Expr, Store
 
 

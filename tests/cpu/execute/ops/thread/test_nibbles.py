@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, text
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.observe.races import HALVES, Race
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Stmt, Store

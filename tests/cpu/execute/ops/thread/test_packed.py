@@ -10,7 +10,7 @@ import pytest
 from tests.cpu.execute.ops.thread.test_wide import pointer
 from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, text
 from tlcheck.execute.ops.thread import imported
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, Stmt, Store
 
 THREADS = 4

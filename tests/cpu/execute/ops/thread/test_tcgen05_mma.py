@@ -26,7 +26,7 @@ from tests.cpu.execute.ops.tile.building import (
 )
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, decode, rows_and_columns
-from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
+from tlcheck.execute.stops import Deadlock, Illegal, NotModelled
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Stmt, Store
 
 THREADS = 128

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, flag, load, number, random, variable
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Attr, Evaluate, Expr, For, Seq, Store
 
 THREADS = 12

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread import mma, tl_gemm, wgmma
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.request import Request
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.codec import loads
 
 MMA = "tl::gemm_ss<32, 128, 64, 2, 4, 1, 0, 0, 32, 128, 0, 0, false>"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, load, multiply, number
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, Stmt, Store
 

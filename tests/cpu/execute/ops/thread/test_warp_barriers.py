@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, Snapshot, Stmt, Store
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, number, parallel, text, variable
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.snapshot.ir import Buffer, Expr, If, Seq, Store
 
 

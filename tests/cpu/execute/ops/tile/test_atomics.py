@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, number, random, region
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, If
 
 OPERATIONS = {"atomicadd": np.add, "atomicmax": np.maximum, "atomicmin": np.minimum}

@@ -28,7 +28,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import Located, Place
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.authors import Author
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Bind, Block, Expr, For, If, Seq, Store
 
 MINUS_ONE = Expr("float", "float32", (), -1.0)

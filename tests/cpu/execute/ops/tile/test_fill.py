@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, poisoned, random, region, whole_pointer
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Expr, If, Store
 

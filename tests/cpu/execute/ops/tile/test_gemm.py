@@ -19,7 +19,7 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     whole_pointer,
 )
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr
 
 M, N, K = 6, 5, 8

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, buffer, call, flag, number, region
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.scale_words import scale_words
 
 ROWS, TERMS = 64, 128

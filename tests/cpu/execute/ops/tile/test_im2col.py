@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, call, multiply, number, random, region
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 
 IMAGES, HEIGHT, WIDTH, CHANNELS = 2, 7, 6, 4
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, random, region, text
 from tlcheck.execute.ops.tile.annotations import entries
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr, Store
 
 

@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     variable,
 )
-from tlcheck.execute.reasons import SourceUnclear
+from tlcheck.execute.stops import SourceUnclear
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, If, Seq, Stmt, Store
 
 

@@ -22,7 +22,7 @@ from tests.cpu.execute.ops.tile.building import (
     whole_pointer,
 )
 from tlcheck.execute.memory.values import poison
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr
 
 SHAPE = (3, 4, 5)

@@ -18,7 +18,7 @@ from tests.cpu.execute.ops.tile.building import (
     variable,
 )
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.updates import MULTIPLICITY
 from tlcheck.snapshot.ir import Attr, Evaluate, Expr, Stmt, Store
 

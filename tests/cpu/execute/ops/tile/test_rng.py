@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, call, number, parallel, text, variable
-from tlcheck.execute.compare.run import execute
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, For, If, Store
 
 THREADS, DRAWS = 32, 64

@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import (
     whole_pointer,
 )
 from tlcheck.execute.memory.values import poison
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.stops import Illegal
 
 OF = {"cumsum": np.add, "cummax": np.maximum}
 

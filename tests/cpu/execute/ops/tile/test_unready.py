@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, region
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.snapshot.ir import Evaluate
 
 WAIT = call("wait_wgmma", number(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tlcheck.execute.memory.products import for_blas, product
+from tlcheck.execute.memory.matrix_products import for_blas, product
 from tlcheck.execute.memory.values import is_poison, poison, reason_of
 
 

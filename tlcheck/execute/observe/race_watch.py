@@ -28,7 +28,7 @@ from tlcheck.execute.observe.clock import BARRIERS, PENDING
 from tlcheck.execute.observe.exchanges import Exchanges
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, HALVES, SEVERAL, Access, Race
-from tlcheck.execute.observe.releases import Releases
+from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.suspects import Suspects

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, variable
-from tlcheck.execute.worlds.traits import has_copies, has_integers, meets_all
+from tlcheck.execute.worlds.kernel_traits import has_copies, has_integers, meets_all
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
 
 SHARED, GLOBAL = (buffer(f"B_{scope}", "float16", (64,), scope) for scope in ("shared.dyn", "global"))

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.execute.observe.test_tensors_in_order import Copy, store
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, number, text, variable
+from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Bind, Expr, If, Stmt
 
 RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = 0, 2, 3, 4, 5

@@ -15,8 +15,8 @@ from tlcheck.errors import fault
 from tlcheck.execute.field import Field
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds.inputs import Draw
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels

@@ -8,7 +8,7 @@ import pytest
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.arguments import Arguments
-from tlcheck.execute.worlds.limits import ElementLimits, limits
+from tlcheck.execute.worlds.integer_limits import ElementLimits, limits
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, While
 
 NUMBER = kind_of("int32")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, For, Function, Stmt, While

@@ -25,8 +25,8 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.races import SEVERAL
-from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import grid
+from tlcheck.execute.stops import NotModelled
 from tlcheck.program.atomics import is_tile_atomic
 from tlcheck.program.observed import deciding
 from tlcheck.signatures.atomics import ACQUIRING, LOAD, RELEASING, STORE, Atomic

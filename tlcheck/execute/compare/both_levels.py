@@ -14,16 +14,16 @@ import numpy as np
 from tlcheck import reasons
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
-from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.compare.counting import Counted, counted
-from tlcheck.execute.compare.equality import formulas_of
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import Faults
+from tlcheck.execute.compare.formula_equality import formulas_of
 from tlcheck.execute.compare.fragment_reads import FragmentReads
 from tlcheck.execute.compare.from_end import IndicesFromEnd
 from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import where_endless, without_own
-from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
 from tlcheck.execute.compare.own_faults import OwnFaults, OwnReads
 from tlcheck.execute.compare.own_order import OwnOrder
@@ -36,13 +36,13 @@ from tlcheck.execute.observe.attribution import attributed
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, SourceIllegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.execute.stops import MEMORY, Deadlock, Entangled, Illegal, SourceIllegal, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
+from tlcheck.execute.worlds.kernel_traits import has_copies
 from tlcheck.execute.worlds.levels import BothLevels, pointers
-from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.program.mixing import mixed
 from tlcheck.program.roles import roles
 from tlcheck.reasons import Reason

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.mutations.survivors import kernels
-from tlcheck.execute.compare.equality import Formulas
-from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.compare.formula_equality import Formulas
 from tlcheck.execute.field import Field
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.blocks import Block

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import prod
 
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Attr, Bind, Buffer, Evaluate, Expr, For, Function, If, Store, While
 from tlcheck.snapshot.walk import expressions, postorder, statements

@@ -16,7 +16,7 @@ from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, is_poison
 from tlcheck.execute.ops.tile.regions import ZERO, Region, whole
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer
 from tlcheck.snapshot.walk import statements
 
