@@ -21,13 +21,13 @@ def main(archs: list[str], files: list[str]) -> None:
     import tilelang
     from tilelang import tvm
 
-    from tlcheck.worker import device, kernel_file, kernels, lowering
+    from tlcheck.worker import assumed_device, kernel_file, kernels, lowering
 
     for file in files:
-        device.pretend(archs[-1])
+        assumed_device.pretend(archs[-1])
         for name, case in kernel_file.declared_cases(kernel_file.load(file, ())).items():
             for arch in (arch for arch in archs if arch in case.targets):
-                device.pretend(arch)
+                assumed_device.pretend(arch)
                 target = lowering.make_target(arch)
                 with contextlib.suppress(Exception), target:
                     built = kernels.build(case.kernel, dict(case.args), name)

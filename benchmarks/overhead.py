@@ -26,10 +26,10 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
     from tilelang import tvm
 
     from tlcheck.snapshot import codec
-    from tlcheck.worker import device, kernel_file, kernels, lowering, translate
-    from tlcheck.worker.lines import AtomicLines
+    from tlcheck.worker import assumed_device, kernel_file, kernels, lowering, translate
+    from tlcheck.worker.statement_lines import AtomicLines
 
-    device.pretend(arch)
+    assumed_device.pretend(arch)
     lines = AtomicLines()
     lines.watch()
     module = kernel_file.load(file, ())

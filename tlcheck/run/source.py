@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from tlcheck.worker.source import without_places
+from tlcheck.worker.cuda_source import without_places
 
 _SHOWN = 12
 

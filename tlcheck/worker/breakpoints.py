@@ -11,7 +11,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from tlcheck.worker.lines import caller
+from tlcheck.worker.statement_lines import caller
 
 _tir = getattr(tvm, "tirx", None) or tvm.tir
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tlcheck.worker import device
+from tlcheck.worker import assumed_device
 from tlcheck.worker.jobs import InputsJob
 
 _ONE_SET = 1 << 28  # bytes of a set beside which no further ones are made
@@ -18,11 +18,11 @@ _ONE_SET = 1 << 28  # bytes of a set beside which no further ones are made
 
 def write(job: InputsJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the sets of all seeds. Raises RequestError, with the line of `inputs`, where that raises."""
-    device.pretend(job.arch)
+    assumed_device.pretend(job.arch)
     enter("import")
     import torch
 
-    from tlcheck.worker.gpu import execution, kernel
+    from tlcheck.worker.gpu import case_arrays, kernel
 
     torch.set_num_threads(1)  # there is a worker for each processor, and sums have one order on all machines
     subject = kernel.load(job.file, job.name, job.args, job.pythonpath)
@@ -30,7 +30,7 @@ def write(job: InputsJob, enter: Callable[[str], None]) -> dict[str, Any]:
     sets: list[tuple[int, list[int]]] = []
     digest = hashlib.sha256()
     with Path(job.output).open("wb") as file:
-        for seed, arrays in execution.arrays(subject, job.seeds):
+        for seed, arrays in case_arrays.arrays(subject, job.seeds):
             places = []
             for array in arrays:
                 places.append(file.tell())
@@ -40,7 +40,7 @@ def write(job: InputsJob, enter: Callable[[str], None]) -> dict[str, Any]:
                 break
     case = subject.case
     updates = None if case.updates is None else list(case.updates)
-    return {"sets": sets, "where": execution.where(case.inputs), "updates": updates, "digest": digest.hexdigest()}
+    return {"sets": sets, "where": case_arrays.where(case.inputs), "updates": updates, "digest": digest.hexdigest()}
 
 
 def _write(file: BinaryIO, array: np.ndarray[Any, Any]) -> bytes:

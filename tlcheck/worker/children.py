@@ -14,7 +14,7 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Any
 
-from tlcheck.worker import failures, limits, protocol, tasks
+from tlcheck.worker import failures, process_limits, protocol, tasks
 from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields, kind_of
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
@@ -267,9 +267,9 @@ def _become(jobs: Sequence[Job], fork: bool, ends: tuple[int, int, int], inherit
     output, lines, orders = ends
     try:
         os.setpgid(0, 0)
-        limits.die_with_parent()
-        limits.go_first()
-        limits.write_no_core()
+        process_limits.die_with_parent()
+        process_limits.go_first()
+        process_limits.write_no_core()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)

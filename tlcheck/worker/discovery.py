@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from tlcheck.case import ALL_TARGETS, Case
-from tlcheck.worker import device, kernel_file, kernels
+from tlcheck.worker import assumed_device, kernel_file, kernels
 from tlcheck.worker.jobs import DiscoverJob
 
 
 def discover(job: DiscoverJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """The file's declared cases, or the one named, and its kernels. Raises RequestError for what is not there."""
-    device.pretend(job.arch)
+    assumed_device.pretend(job.arch)
     enter("import")
     module = kernel_file.load(job.file, job.pythonpath)
     found = kernel_file.declared_cases(module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tlcheck.snapshot.ir import Buffer, Expr
-from tlcheck.worker.nodes import Builder, Fields, Nodes
+from tlcheck.worker.graph_nodes import Builder, Fields, Nodes
 
 _BINARY = {
     "Add": "add",

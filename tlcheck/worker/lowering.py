@@ -13,7 +13,7 @@ from tilelang import tvm
 
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.targets.target import AMD
-from tlcheck.worker.device import known_target
+from tlcheck.worker.assumed_device import known_target
 from tlcheck.worker.failures import PassError, RequestError
 from tlcheck.worker.shared_memory import MERGE, UNMERGED
 

@@ -17,7 +17,7 @@ from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.operators import Scalars, meaning
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
-from tlcheck.worker.nodes import Nodes
+from tlcheck.worker.graph_nodes import Nodes
 
 UNMERGED = "unmerged"  # name of the module just before the merge, with host and device functions
 MERGE = "tl.MergeSharedMemoryAllocations"

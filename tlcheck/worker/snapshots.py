@@ -10,22 +10,31 @@ from typing import Any
 
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, lowering, release, translate
-from tlcheck.worker.compiler import CompilerState
+from tlcheck.worker import (
+    assumed_device,
+    breakpoints,
+    compiler_changes,
+    kernel_file,
+    kernels,
+    lowering,
+    release,
+    translate,
+)
+from tlcheck.worker.compiler_changes import CompilerState
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failing_lines import line_of_buffer, line_of_operator
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.fingerprint import fingerprint
 from tlcheck.worker.jobs import CaptureJob, LowerJob
-from tlcheck.worker.lines import StatementLines
 from tlcheck.worker.pass_configs import set_over
+from tlcheck.worker.statement_lines import StatementLines
 
 
 def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the snapshot to `job.output`, unless it is known. Raises RequestError and whatever the kernel or TileLang
     raises.
     """
-    device.pretend(job.arch)
+    assumed_device.pretend(job.arch)
     lines = _watched()
     before = _compiler() if job.known is not None else None
     enter("import")
@@ -86,7 +95,7 @@ def _watched() -> StatementLines:
 @cache
 def _compiler() -> CompilerState:
     """Return what the compiler is like before the first kernel file of this process is imported."""
-    return compiler.present()
+    return compiler_changes.present()
 
 
 def lower(

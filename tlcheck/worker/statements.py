@@ -29,8 +29,8 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
-from tlcheck.worker.memory import scope_of
-from tlcheck.worker.nodes import Builder, Fields, Nodes
+from tlcheck.worker.graph_buffers import scope_of
+from tlcheck.worker.graph_nodes import Builder, Fields, Nodes
 
 _LOOPS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
 _TVM = re.compile(r"\btirx?\.")

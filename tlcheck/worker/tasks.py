@@ -31,7 +31,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import failures, limits, protocol, release, standins
+from tlcheck.worker import failures, process_limits, protocol, release, standins
 from tlcheck.worker.dependencies import Recorder
 from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, read_job
 
@@ -82,7 +82,7 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
                 gc.disable()
             # What a script computes itself is no lowering; each of its kernels is limited.
             if not isinstance(job, CaptureJob):
-                limits.limit_processor_time(job.timeout)
+                process_limits.limit_processor_time(job.timeout)
             if recorder is None:
                 recorder = Recorder()
                 recorder.watch()

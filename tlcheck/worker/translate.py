@@ -9,13 +9,13 @@ from typing import Any
 
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Launch, Seq, Snapshot, Thread, Unknown
 from tlcheck.snapshot.walk import statements
+from tlcheck.worker.cuda_source import without_places
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import GraphError, NodeGraph, read_graph
-from tlcheck.worker.memory import MEMORY
-from tlcheck.worker.nodes import Nodes
+from tlcheck.worker.graph_buffers import MEMORY
+from tlcheck.worker.graph_nodes import Nodes
 from tlcheck.worker.parameters import TENSOR_MAPS, descriptors, parameter_copies
 from tlcheck.worker.shared_memory import unmerge_all
-from tlcheck.worker.source import without_places
 from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
 
 _BUILDERS = {**EXPRESSIONS, **MEMORY, **STATEMENTS}

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tlcheck.case import Case, Variant
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import VerifyTask
 
 Launch = Callable[[Any, Any, Any], None]

@@ -17,7 +17,7 @@ from tests.cpu.run import stand_ins
 from tests.cpu.run.stand_ins import CASE, COLUMNS, ROWS, Launch, compiled, right, subject, task
 from tlcheck.case import Variant
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import draws, main, memory, verification
+from tlcheck.worker.gpu import draws, guarded_tensors, main, verification
 
 
 def run(launch: Launch, case: Any = CASE, **changes: Any) -> list[dict[str, Any]]:
@@ -289,7 +289,7 @@ def test_a_reference_for_something_else_is_an_error() -> None:
 @pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8"])
 def test_poison_and_guards_work_for_every_dtype(dtype: str, other: bool) -> None:
-    guarded = memory.Guarded(torch.ones((3, 5), dtype=getattr(torch, dtype)))
+    guarded = guarded_tensors.Guarded(torch.ones((3, 5), dtype=getattr(torch, dtype)))
     guarded.reset(True, other)
     assert bool(guarded.unwritten(other).all())
     assert not bool(guarded.unwritten(not other).any())

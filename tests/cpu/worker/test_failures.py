@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.worker import device
+from tlcheck.worker import assumed_device
 from tlcheck.worker.failures import (
     RequestError,
     from_diagnostics,
@@ -103,13 +103,13 @@ def test_a_silent_end() -> None:
     ("arch", "expected"), [("sm_80", (8, 0)), ("sm_90a", (9, 0)), ("sm_120", (12, 0)), ("gfx942", (9, 4))]
 )
 def test_capability(arch: str, expected: tuple[int, int]) -> None:
-    assert device.known_target(arch).capability == expected
+    assert assumed_device.known_target(arch).capability == expected
 
 
 @pytest.mark.parametrize("arch", ["sm_91", "sm_9", "90", "gfx941", "sm_90x", ""])
 def test_no_capability(arch: str) -> None:
     with pytest.raises(RequestError, match="unknown arch"):
-        device.known_target(arch)
+        assumed_device.known_target(arch)
 
 
 def test_the_place_of_a_failed_test_is_where_the_project_raised(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.cpu.snapshot.recorded import Maker
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.text import render
 from tlcheck.worker.graph import read_graph
-from tlcheck.worker.nodes import Nodes
+from tlcheck.worker.graph_nodes import Nodes
 from tlcheck.worker.shared_memory import UNMERGED, _Home, _places, item_size, unmerge, unmerge_all
 
 LEFT, RIGHT, MERGED = (Expr("var", "handle", (), name, uid) for uid, name in enumerate(("left", "right", "merged"), 1))

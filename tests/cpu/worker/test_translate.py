@@ -34,9 +34,9 @@ from tlcheck.snapshot.ir import (
 )
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.worker.cuda_source import without_places
 from tlcheck.worker.graph import GraphError, read_graph
 from tlcheck.worker.shared_memory import UNMERGED
-from tlcheck.worker.source import without_places
 from tlcheck.worker.translate import translate
 
 

@@ -1,4 +1,4 @@
-"""Describe what `torch.cuda` answers about a GPU that is not there; see also `tlcheck.worker.device`."""
+"""Describe what `torch.cuda` answers about a GPU that is not there; see also `tlcheck.worker.assumed_device`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import tilelang.profiler
 from tilelang.jit.kernel import JITKernel
 
 from tlcheck.worker.capture import calls
-from tlcheck.worker.capture.outputs import Kernel, has_addresses, positions
+from tlcheck.worker.capture.call_outputs import Kernel, has_addresses, positions
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.tape import Tape
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tlcheck.worker.gpu.execution import as_array
+from tlcheck.worker.gpu.case_arrays import as_array
 
 _KEPT = 4  # calls of one kernel
 _LOOKED_AT = 16  # calls of one kernel

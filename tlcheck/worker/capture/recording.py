@@ -27,14 +27,14 @@ import torch
 from tilelang import tvm
 
 from tlcheck.snapshot import codec
-from tlcheck.worker import failures, limits, lowering, snapshots
+from tlcheck.worker import failures, lowering, process_limits, snapshots
+from tlcheck.worker.assumed_device import known_target
 from tlcheck.worker.capture.calls import Call
 from tlcheck.worker.capture.refusals import Refusals
-from tlcheck.worker.device import known_target
 from tlcheck.worker.jobs import CaptureJob
-from tlcheck.worker.lines import StatementLines
 from tlcheck.worker.pass_configs import set_over
 from tlcheck.worker.protocol import Failure
+from tlcheck.worker.statement_lines import StatementLines
 
 _STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
 _structural_hash = getattr(tvm.ir, "structural_hash", None)
@@ -206,9 +206,9 @@ def _work(work: Callable[[], Mapping[str, Any]], job: CaptureJob, writer: int) -
     """Do the work in the copy; does not return."""
     gc.disable()
     try:
-        limits.die_with_parent()
+        process_limits.die_with_parent()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        limits.limit_processor_time(job.timeout)
+        process_limits.limit_processor_time(job.timeout)
         try:
             with torch._C.DisableTorchFunction():
                 done: Mapping[str, Any] = work()

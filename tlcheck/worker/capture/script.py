@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import borrowed, breakpoints, device, failures, kernel_file, packages, standins
+from tlcheck.worker import assumed_device, borrowed, breakpoints, failures, kernel_file, packages, standins
 from tlcheck.worker.capture import pytests
 from tlcheck.worker.capture.parts import KernelParts
 from tlcheck.worker.capture.passed import PassedCalls
@@ -25,8 +25,8 @@ from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.capture.unseen import NoTimeError, UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.jobs import CaptureJob
-from tlcheck.worker.lines import StatementLines
 from tlcheck.worker.protocol import Failure
+from tlcheck.worker.statement_lines import StatementLines
 
 
 def capture(
@@ -93,13 +93,13 @@ def _replace(
     import numpy
 
     from tlcheck.worker.capture import gpu, interception, tensors, triton_kernels
-    from tlcheck.worker.capture.execution import Executor
+    from tlcheck.worker.capture.interpreted import Executor
     from tlcheck.worker.capture.tape import Tape
 
-    device.pretend(job.arch)
+    assumed_device.pretend(job.arch)
     random.seed(0)  # sizes are often drawn: each run has the same
     numpy.random.seed(0)
-    gpu.install(device.known_target(job.arch))
+    gpu.install(assumed_device.known_target(job.arch))
     tape = Tape(Executor(job.interpreter, job.output), calls=job.calls)
     mode = tensors.install(tape, patience)
     interception.install(recording, mode.empty, tape, job.max_configs)

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves, tree_map
 
-from tlcheck.worker.capture.execution import Executor
+from tlcheck.worker.capture.interpreted import Executor
 from tlcheck.worker.capture.passed import PassedCalls
 from tlcheck.worker.capture.unseen import NoValuesError
 

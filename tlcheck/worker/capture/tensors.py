@@ -19,9 +19,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._pytree import tree_map
 
-from tlcheck.worker.capture.operators import Operators
 from tlcheck.worker.capture.patience import Patience
 from tlcheck.worker.capture.tape import Tape
+from tlcheck.worker.capture.torch_operators import Operators
 from tlcheck.worker.capture.unseen import NoValuesError
 
 _FEW = 2**20  # elements of a tensor that has its values

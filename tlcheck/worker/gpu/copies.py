@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 
-from tlcheck.worker import limits, release
+from tlcheck.worker import process_limits, release
 from tlcheck.worker.gpu import main
 
 
@@ -17,12 +17,12 @@ def serve() -> None:
     A line with the exit code answers it, negative for a signal. Processes with a GPU are never copied: CUDA does not
     survive it.
     """
-    limits.die_with_parent()
+    process_limits.die_with_parent()
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     _cut_off("/dev/null")
     with suppress(BaseException):  # each task says itself why it cannot
         release.import_tilelang()
-        from tlcheck.worker.gpu import execution, kernel  # noqa: F401
+        from tlcheck.worker.gpu import case_arrays, kernel  # noqa: F401
     for line in requests:
         file, log = json.loads(line)
         child = os.fork()

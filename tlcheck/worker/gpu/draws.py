@@ -10,8 +10,8 @@ import torch
 
 from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError, where_raised
-from tlcheck.worker.gpu import comparison, stored
-from tlcheck.worker.gpu.subject import LoadedCase
+from tlcheck.worker.gpu import output_errors, stored
+from tlcheck.worker.gpu.loaded_case import LoadedCase
 from tlcheck.worker.gpu.task import VerifyTask
 
 EXACT = "exact"
@@ -88,8 +88,8 @@ def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: 
         return dict(found)
 
     expected = referred()
-    narrow = comparison.in_float32(referred)
-    errors = comparison.reference_error(narrow, expected)
+    narrow = output_errors.in_float32(referred)
+    errors = output_errors.reference_error(narrow, expected)
     named = {name: ("reference in float32", error) for name, error in errors.items()}
     return DrawnInputs(label, seed, values, expected, named, narrow=narrow)
 

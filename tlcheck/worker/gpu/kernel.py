@@ -11,7 +11,7 @@ import tilelang
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.gpu import stored
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
 from tlcheck.worker.pass_configs import set_over
 
 

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from tlcheck import files
 from tlcheck.case import Case
 from tlcheck.targets.nvidia import arch_of
-from tlcheck.worker import failures, limits, release
+from tlcheck.worker import failures, process_limits, release
 from tlcheck.worker.dependencies import Recorder
 from tlcheck.worker.gpu import task as tasks
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import (
     CaseTask,
     DeviceTask,
@@ -58,11 +58,11 @@ class TaskAnswer:
 def main(file: str) -> None:
     """Do the task described in a file; ends the process without the exit handlers of TVM and torch."""
     faulthandler.enable()
-    limits.die_with_parent()
-    limits.write_no_core()
+    process_limits.die_with_parent()
+    process_limits.write_no_core()
     task = tasks.read(Path(file))
     if isinstance(task, CaseTask) and task.processor:
-        limits.limit_processor_time(task.processor)
+        process_limits.limit_processor_time(task.processor)
     answer = TaskAnswer(task)
     recorder = None
     if isinstance(task, InputsTask | ReferTask):  # their answers may be kept
@@ -176,22 +176,22 @@ def _time(task: TimeTask, answer: TaskAnswer) -> None:
 def _inputs(task: InputsTask, answer: TaskAnswer) -> None:
     """Write the case's inputs for an execution on the CPU, and answer with what the case says that decides about it."""
     subject = _load(task)
-    from tlcheck.worker.gpu import execution
+    from tlcheck.worker.gpu import case_arrays
 
     answer.enter("inputs")
     case = subject.case
-    answer.content["where"] = execution.where(case.inputs)
+    answer.content["where"] = case_arrays.where(case.inputs)
     answer.content["updates"] = None if case.updates is None else list(case.updates)
     answer.content["reference"] = case.reference is not None
-    answer.content["sets"] = execution.write_inputs(subject, task)
+    answer.content["sets"] = case_arrays.write_inputs(subject, task)
 
 
 def _refer(task: ReferTask, answer: TaskAnswer) -> None:
     subject = _load(task)
-    from tlcheck.worker.gpu import execution
+    from tlcheck.worker.gpu import case_arrays
 
     answer.enter("compare")
-    for trial in execution.compare(subject, _declared(task, subject.case)):
+    for trial in case_arrays.compare(subject, _declared(task, subject.case)):
         answer.content["trials"].append(trial)
 
 

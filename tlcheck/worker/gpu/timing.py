@@ -15,7 +15,7 @@ import torch
 
 from tlcheck.files import put
 from tlcheck.worker.gpu import draws
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Rounds, TimeTask
 
 _FLUSH_BYTES = 256 * 2**20  # written before each launch: several times any L2; and the host runs ahead meanwhile

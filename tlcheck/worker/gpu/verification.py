@@ -22,11 +22,11 @@ from typing import Any
 import torch
 
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import comparison, stored
-from tlcheck.worker.gpu.comparison import Tolerance
+from tlcheck.worker.gpu import output_errors, stored
 from tlcheck.worker.gpu.draws import EXACT, DrawnInputs
-from tlcheck.worker.gpu.memory import Arena
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.guarded_tensors import Arena
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.output_errors import Tolerance
 from tlcheck.worker.gpu.task import ReferTask, VerifyTask
 
 Finding = dict[str, Any]
@@ -105,7 +105,7 @@ class Trial:
                 continue
             count = int(mask.sum())
             offset = int(mask.flatten().nonzero()[0])
-            first = comparison.index(offset, mask.shape)
+            first = output_errors.index(offset, mask.shape)
             message = f"{count} of {mask.numel()} elements are never written, the first at {first}"
             self._found("unwritten", name, message, count, mask.numel())
 
@@ -119,7 +119,7 @@ class Trial:
             if name in first and name in self.compiled.names:
                 out, ref = first[name], self.draw.expected[name]
                 inside = [offset for offset in offsets if 0 <= offset < out.numel()]
-                found = [{"offset": offset, **comparison.element(offset, out, ref)} for offset in inside]
+                found = [{"offset": offset, **output_errors.element(offset, out, ref)} for offset in inside]
                 self.outputs.setdefault(name, {})["watched"] = found
 
     def _compare(self, name: str, out: Any) -> None:
@@ -133,14 +133,14 @@ class Trial:
         if exact and (inexact := self.draw.errors.get(name, ("", 0.0))[1]):
             self._found("inexact-inputs", name, f"in float32 the reference itself is off by {inexact:.1e}")
             return
-        out = comparison.comparable(out)
-        compared = comparison.compare(out, ref, allowed, exact, self.draw.narrow.get(name))
-        report["error"] = comparison.plain(compared.error)
+        out = output_errors.comparable(out)
+        compared = output_errors.compare(out, ref, allowed, exact, self.draw.narrow.get(name))
+        report["error"] = output_errors.plain(compared.error)
         if compared.worst is not None:
-            report["worst"] = comparison.element(compared.worst, out, ref)
+            report["worst"] = output_errors.element(compared.worst, out, ref)
         self._judge(name, out, compared, allowed)
 
-    def _judge(self, name: str, out: Any, compared: comparison.ComparedTensor, allowed: Tolerance) -> None:
+    def _judge(self, name: str, out: Any, compared: output_errors.ComparedTensor, allowed: Tolerance) -> None:
         """The first that applies: elements that were never written explain NaN, and these what is wrong."""
         ref, total = self.draw.expected[name], out.numel()
         wrong = int(compared.wrong.sum())
@@ -149,10 +149,10 @@ class Trial:
         if any(found["kind"] == "unwritten" and found["buffer"] == name for found in self.findings):
             return
         if count := int(extra.sum()):
-            elements = comparison.elements(extra, out, ref)
+            elements = output_errors.elements(extra, out, ref)
             self._found("nan", name, f"{count} of {total} elements are NaN", count, total, elements)
         elif zero and wrong:
-            elements = comparison.elements(compared.wrong, out, ref)
+            elements = output_errors.elements(compared.wrong, out, ref)
             self._found("zeros", name, f"all {total} elements are zero, {wrong} are wrong", wrong, total, elements)
         elif total and bool(nan.all()):
             self._found("unshown", name, "all elements are NaN, as in the reference: nothing is shown", total, total)
@@ -161,7 +161,7 @@ class Trial:
                 "unshown", name, "all elements are zero, as they may have been before: nothing is shown", total, total
             )
         elif wrong:
-            elements = comparison.elements(compared.wrong, out, ref)
+            elements = output_errors.elements(compared.wrong, out, ref)
             self._found("wrong", name, f"{wrong} of {total} elements are wrong", wrong, total, elements)
         elif compared.error > allowed.bound and self.draw.label != EXACT:
             message = f"relative error {compared.error:.1e} is above {allowed.bound:.1e}"
@@ -175,13 +175,13 @@ class Trial:
     def _allowed(self, name: str, out: Any) -> Tolerance:
         case = self.subject.case
         if case.tolerance is not None:
-            return comparison.declared(case.tolerance)
+            return output_errors.declared(case.tolerance)
         updated, terms = name in self.task.updated, self._terms()
         if name in self.draw.errors:
-            return comparison.tolerance(out.dtype, updated, terms, case.rounded, self.draw.errors[name])
-        alone = comparison.tolerance(out.dtype, updated, terms, case.rounded, ("", 0.0))
+            return output_errors.tolerance(out.dtype, updated, terms, case.rounded, self.draw.errors[name])
+        alone = output_errors.tolerance(out.dtype, updated, terms, case.rounded, ("", 0.0))
         other = ("the recorded output", sum(error for _, error in alone.parts))
-        return comparison.tolerance(out.dtype, updated, terms, case.rounded, other)
+        return output_errors.tolerance(out.dtype, updated, terms, case.rounded, other)
 
     def _terms(self) -> int:
         """How many terms are summed for an element; where the case does not say, the longest axis of a tensor."""
@@ -193,11 +193,11 @@ class Trial:
     def _compare_again(self, first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
         for name, out in first.items():
             ref, terms = self.draw.expected[name], self._terms()
-            distance, too_far = comparison.moved(out, later[name], ref, terms, self.task.float_atomics)
+            distance, too_far = output_errors.moved(out, later[name], ref, terms, self.task.float_atomics)
             report = self.outputs[name]
-            report["moved"] = report.get("moved") or comparison.plain(distance)
+            report["moved"] = report.get("moved") or output_errors.plain(distance)
             if too_far:
-                count = int((~comparison.same(out, later[name])).sum())
+                count = int((~output_errors.same(out, later[name])).sum())
                 message = f"{count} of {out.numel()} elements differ between runs on the same inputs"
                 self._found("nondeterministic", name, message, count, out.numel())
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import kernels  # type: ignore[import-not-found]
 
-from tlcheck.worker import device, lowering
+from tlcheck.worker import assumed_device, lowering
 from tlcheck.worker.release import import_tilelang
 
 ARCH = "sm_90"
 
 
 def main(suffix: str = "") -> None:
-    device.pretend(ARCH)
+    assumed_device.pretend(ARCH)
     versions = import_tilelang()
     for name in ("annotated", "histogram", "sequence", "symbolic"):
         target = lowering.make_target(ARCH)

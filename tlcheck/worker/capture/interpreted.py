@@ -16,7 +16,7 @@ import numpy
 import torch
 
 from tlcheck.worker.capture.unseen import NoTimeError, NoValuesError
-from tlcheck.worker.gpu.execution import as_array
+from tlcheck.worker.gpu.case_arrays import as_array
 
 _PACKAGES = str(Path(__file__).parents[3])
 _SECONDS = 60.0  # of wall time that a script may wait for values

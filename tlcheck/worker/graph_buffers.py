@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tlcheck.snapshot.ir import Buffer, Expr, Layout
 from tlcheck.snapshot.walk import postorder, substitute
-from tlcheck.worker.nodes import Builder, Fields, Nodes
+from tlcheck.worker.graph_nodes import Builder, Fields, Nodes
 
 REPLICA = "_rep"
 

@@ -16,8 +16,8 @@ import torch
 from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import draws, verification
-from tlcheck.worker.gpu.memory import bits
-from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.guarded_tensors import bits
+from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
 
 
