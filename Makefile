@@ -106,7 +106,7 @@ format: .venv/stamp
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.cli.reference docs/reference
 	$(BIN)/python docs/rules/make.py
-	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
+	$(BIN)/python -m tlcheck.verdicts.rules.rule_pages docs/rules
 	$(BIN)/python -m tlcheck.reasons docs/reasons.md
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas
 	$(BIN)/python docs/pictures/make.py

@@ -83,7 +83,7 @@ def footprints() -> None:
 def footprint(lanes: int) -> None:
     """One comparison of a row-major tile with its lanes spread over 256 threads and vectors of 4, in this process."""
     from tests.cpu.prove.tiles import spread, whole
-    from tlcheck.prove.comparison import same
+    from tlcheck.prove.sum_comparison import same
 
     algebra, intended = whole(lanes)
     actual = spread(algebra, lanes)

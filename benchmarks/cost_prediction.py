@@ -25,8 +25,8 @@ import msgspec
 from packaging.version import Version
 
 from tests.hardware.costs_pack import snapshots
-from tlcheck.cost.compare import risen
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
+from tlcheck.cost.risen_cost import risen
 from tlcheck.facts import changes
 from tlcheck.facts.extract import facts_of
 from tlcheck.run.statistics import change

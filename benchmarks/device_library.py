@@ -13,9 +13,9 @@ from pathlib import Path
 from tlcheck.errors import UsageError
 from tlcheck.files import put
 from tlcheck.probes.calls import calls
-from tlcheck.probes.compiler import Headers, version
+from tlcheck.probes.compilation import Headers, version
+from tlcheck.probes.library_table import Measured, results, text
 from tlcheck.probes.measurement import measure
-from tlcheck.probes.table import Measured, results, text
 from tlcheck.program.device_library import FILE, DeviceLibrary, read
 from tlcheck.targets.lookup import USUAL, rows_of
 from tlcheck.targets.nvidia import arch_of

@@ -180,7 +180,7 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     from tlcheck.execute.events import Observer
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.request import Request
-    from tlcheck.scope.blocks import representatives
+    from tlcheck.scope.block_scope import representatives
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.judging import with_given
 

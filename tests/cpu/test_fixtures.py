@@ -17,7 +17,7 @@ from tests.warm import WarmWorker
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.identity import identify
 from tlcheck.toolchain.releases import PINNED, RELEASES
-from tlcheck.verdicts.rules.pages import RulePage
+from tlcheck.verdicts.rules.rule_pages import RulePage
 
 INDEX = read()
 FIXTURES = [pytest.param(fixture, id=fixture.path) for fixture in INDEX.fixtures]

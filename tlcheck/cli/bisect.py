@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
-from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.lowered import lowered, lowering_session, show_traces, working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from tlcheck.cli.checking import Checked, CheckOptions, checked
 from tlcheck.cli.device import without_device
-from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import show_traces
 from tlcheck.cli.options import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tlcheck.cli.execution import ExecutionOptions
+from tlcheck.cli.execution_options import ExecutionOptions
 from tlcheck.cli.interruption import Interruption
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import LoweringOptions
@@ -28,7 +28,7 @@ from tlcheck.verdicts.rule_filter import EVERY_RULE, RuleFilter
 from tlcheck.verdicts.words import plural
 
 if TYPE_CHECKING:
-    from tlcheck.page.model import Entry
+    from tlcheck.page.contents import Entry
 
 
 WHY_SECONDS = 10.0  # that are taken without being asked

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TextIO
 
 from tlcheck.cache.store import open_cache
-from tlcheck.cli.execution import ExecutionOptions
+from tlcheck.cli.execution_options import ExecutionOptions
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, count, read
 from tlcheck.cli.projects import selections
 from tlcheck.config import read_config
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.cost.measure import BLOCKS, cost_of
-from tlcheck.cost.model import KernelCost
 from tlcheck.execute.request import ALL
 from tlcheck.execute.stops import Stopped
 from tlcheck.exits import exit_code

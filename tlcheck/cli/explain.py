@@ -13,7 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.exits import CLEAN
 from tlcheck.reasons import KINDS, ReasonKind
 from tlcheck.report.console import console
-from tlcheck.verdicts.rules.pages import RulePage, pages
+from tlcheck.verdicts.rules.rule_pages import RulePage, pages
 
 _UNDECIDED = "undecided"  # whose list is that of the reasons
 _ID_WIDTH = 6

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import Interruption, stoppable
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments

@@ -18,8 +18,8 @@ from tlcheck.execute.request import Request
 from tlcheck.exits import exit_code
 from tlcheck.files import make_folder
 from tlcheck.fuzz.campaign import Campaign, CampaignPlan
-from tlcheck.fuzz.folder import CampaignFolder
-from tlcheck.fuzz.reducing import FindingReducer
+from tlcheck.fuzz.campaign_folder import CampaignFolder
+from tlcheck.fuzz.finding_reducer import FindingReducer
 from tlcheck.fuzz.seeds import seeds
 from tlcheck.lower.client import processors
 from tlcheck.report import fuzz_index, fuzz_text

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.cli.device import GpuOptions, add_device_arguments
-from tlcheck.cli.execution import ExecutionOptions, add_quick_argument
+from tlcheck.cli.execution_options import ExecutionOptions, add_quick_argument
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments, add_report_arguments
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.progress import bar
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
-from tlcheck.cost.compare import Threshold
+from tlcheck.cost.risen_cost import Threshold
 from tlcheck.errors import UsageError
 from tlcheck.gate.device_run import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate

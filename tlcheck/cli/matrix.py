@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import REPEAT_HELP, LoweringOptions, add_lowering_arguments, add_report_arguments
 from tlcheck.cli.parser import Parser, count, read
@@ -20,7 +20,7 @@ from tlcheck.gate.repetition import Repetition
 from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.matrix.cells import Cell, cells_of
+from tlcheck.matrix.cell import Cell, cells_of
 from tlcheck.matrix.resume import Known, read_known
 from tlcheck.matrix.table import Column, Matrix, rows_of
 from tlcheck.page.matrix_page import matrix_page

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tlcheck import exits
 from tlcheck.cli.device import GpuOptions, add_device_arguments, without_device
-from tlcheck.cli.execution import ExecutionOptions
+from tlcheck.cli.execution_options import ExecutionOptions
 from tlcheck.cli.interruption import end_code
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
@@ -24,7 +24,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import cpu_report, device_json, device_text, times_report
 from tlcheck.report.console import console
-from tlcheck.run import environment, results
+from tlcheck.run import device_results, environment
 from tlcheck.run.blame import Blame, blamed, exit_code
 from tlcheck.run.examination import Examination, RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
@@ -99,7 +99,7 @@ def _run(request: RunRequest, report: ReportOptions) -> int:
         if examinations:
             _write_examinations(request, report, examinations, end_code(ended))
         raise
-    code = results.exit_code(result for examination in examinations for result in examination.results)
+    code = device_results.exit_code(result for examination in examinations for result in examination.results)
     _write_examinations(request, report, examinations, code)
     return code
 

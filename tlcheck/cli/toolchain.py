@@ -13,7 +13,7 @@ from tlcheck.exits import CLEAN
 from tlcheck.toolchain.checkout import read_checkout
 from tlcheck.toolchain.environment import Recipe, find, folders, folders_of, load, torch_folders
 from tlcheck.toolchain.install import install, remove, remove_unused_torch
-from tlcheck.toolchain.progress import progress
+from tlcheck.toolchain.install_progress import progress
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import recipe_of, resolve
 from tlcheck.toolchain.store import disk_bytes

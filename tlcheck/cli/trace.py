@@ -11,7 +11,7 @@ from itertools import chain
 from math import prod
 from pathlib import Path
 
-from tlcheck.cli.execution import ExecutionOptions, block
+from tlcheck.cli.execution_options import ExecutionOptions, block
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, count, read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tlcheck.cost.model import SiteCost
+from tlcheck.cost.kernel_cost import SiteCost
 from tlcheck.targets.target import Target
 
 _CONFLICT = 1.25  # times the wavefronts without conflicts

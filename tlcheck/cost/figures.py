@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tlcheck.cost.compare import USUAL, drift_of
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
+from tlcheck.cost.risen_cost import USUAL, drift_of
 
 _UNITS = ("", "k", "M", "G", "T")
 _TENSOR = {"": 0, "mma": 1, "wgmma": 2}  # by their rate

@@ -13,8 +13,8 @@ import numpy as np
 
 from tlcheck import reasons
 from tlcheck.cost.advice import advised
+from tlcheck.cost.kernel_cost import Floor, KernelCost, SiteCost
 from tlcheck.cost.lines import SourceLines
-from tlcheck.cost.model import Floor, KernelCost, SiteCost
 from tlcheck.cost.occupancy import resident_blocks
 from tlcheck.errors import fault
 from tlcheck.execute.compare.counting import Counted, counted

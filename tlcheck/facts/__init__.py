@@ -13,6 +13,6 @@ releases do not show in it.
 """
 
 from tlcheck.facts.changes import Change, changes
-from tlcheck.facts.model import Facts, from_json, to_json
+from tlcheck.facts.kernel_facts import Facts, from_json, to_json
 
 __all__ = ["Change", "Facts", "changes", "from_json", "to_json"]

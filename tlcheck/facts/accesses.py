@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tlcheck.facts.model import AccessFacts, Count, InstructionFacts
+from tlcheck.facts.kernel_facts import AccessFacts, Count, InstructionFacts
 from tlcheck.facts.sizes import space_of
 from tlcheck.facts.trips import Trips
 from tlcheck.program.async_copies import copied_bytes

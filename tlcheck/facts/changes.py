@@ -11,7 +11,7 @@ from math import prod
 
 from tlcheck.facts.change import Change, counted
 from tlcheck.facts.instructions import access_changes, tensor_core_changes
-from tlcheck.facts.model import BufferFacts, Facts, LayoutFacts
+from tlcheck.facts.kernel_facts import BufferFacts, Facts, LayoutFacts
 from tlcheck.facts.waits import barrier_changes, wait_changes
 from tlcheck.snapshot.dtypes import dtype_of
 

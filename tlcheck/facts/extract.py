@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tlcheck.facts.accesses import Census
 from tlcheck.facts.buffers import buffers, loops, shared_bytes
+from tlcheck.facts.kernel_facts import Count, Facts
 from tlcheck.facts.layouts import layouts
-from tlcheck.facts.model import Count, Facts
 from tlcheck.facts.synchronization import synchronization
 from tlcheck.facts.trips import Trips
 from tlcheck.lower.runs import release_of

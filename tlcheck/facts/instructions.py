@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from tlcheck.facts.change import Change
-from tlcheck.facts.model import AccessFacts, Count, Facts
+from tlcheck.facts.kernel_facts import AccessFacts, Count, Facts
 
 Profile = Mapping[str, Count]  # instruction -> how often in a block
 _FAST = ("TMA", "async copy", "ldmatrix", "stmatrix")

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from tlcheck.algebra.evaluate import Array, Values
-from tlcheck.facts.model import LayoutFacts
+from tlcheck.facts.kernel_facts import LayoutFacts
 from tlcheck.program.layouts import IndexMap
 from tlcheck.program.walk import Program
 from tlcheck.snapshot import ir

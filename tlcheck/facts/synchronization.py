@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tlcheck.facts.accesses import AccessEvent
-from tlcheck.facts.model import BARRIER, Count, Sync
+from tlcheck.facts.kernel_facts import BARRIER, Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions
 from tlcheck.signatures import barriers

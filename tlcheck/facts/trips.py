@@ -14,7 +14,7 @@ import numpy as np
 from tlcheck.algebra.algebra import Algebra, Content
 from tlcheck.algebra.evaluate import Evaluator, Values
 from tlcheck.algebra.polynomial import Poly, as_constant
-from tlcheck.facts.model import Count
+from tlcheck.facts.kernel_facts import Count
 from tlcheck.program.walk import Axis, Guard, Program, Scope
 from tlcheck.signatures.exchanges import ELECTIONS
 from tlcheck.signatures.table import family_of

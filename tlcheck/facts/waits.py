@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.facts.change import Change
-from tlcheck.facts.model import BARRIER, Facts, Sync
+from tlcheck.facts.kernel_facts import BARRIER, Facts, Sync
 
 _MANY = 2  # times as many barriers may cost time
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.fuzz.bench import FuzzBench, Judged
+from tlcheck.fuzz.campaign_folder import CampaignFolder, Found
 from tlcheck.fuzz.constructs import constructs
-from tlcheck.fuzz.folder import CampaignFolder, Found
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.making import FuzzedKernel, make
 from tlcheck.fuzz.outcome import KernelOutcome, Symptom, outcome, plain

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tlcheck.cost.compare import USUAL, Threshold, line_of_access, risen
 from tlcheck.cost.occupancy import resident_blocks
+from tlcheck.cost.risen_cost import USUAL, Threshold, line_of_access, risen
 from tlcheck.facts import Change, changes
 from tlcheck.gate.device_outcomes import device_outcomes
+from tlcheck.gate.lost_synchronization import guarded, unordered
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import FAILS_IN_BOTH, UNSEEN, LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.source_outcomes import source_outcomes
 from tlcheck.gate.support import support_in_words
-from tlcheck.gate.synchronization import guarded, unordered
 from tlcheck.gate.verdict_outcomes import all_claims, verdict_outcomes
 from tlcheck.lower.runs import line_of, near
 from tlcheck.targets.lookup import target

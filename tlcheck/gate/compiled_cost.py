@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.cost.occupancy import resident_blocks
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.sass import classes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.verdicts.words import element_in_words
 
 DEVICE = "device"  # kind of these outcomes

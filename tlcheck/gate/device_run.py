@@ -10,7 +10,7 @@ from typing import Any
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.lower.session import Watcher
 from tlcheck.run import environment
-from tlcheck.run.results import NOT_RUN, DeviceResult
+from tlcheck.run.device_results import NOT_RUN, DeviceResult
 from tlcheck.run.suite import DeviceCase, DeviceOptions, NoDeviceError, Suite
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import read_snapshot

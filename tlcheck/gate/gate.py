@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlcheck import exits
 from tlcheck.cache.store import open_cache
-from tlcheck.cost.compare import USUAL, Threshold
+from tlcheck.cost.risen_cost import USUAL, Threshold
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
@@ -23,7 +23,7 @@ from tlcheck.gate.source_outcomes import compare_sources
 from tlcheck.lower.scripts import left_out_tests
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings, Watcher
-from tlcheck.run.results import NOT_RUN
+from tlcheck.run.device_results import NOT_RUN
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.checking import checking

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair, Outcome
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED
 from tlcheck.verdicts.brief_names import brief_names
 
 _About = tuple[list[str], list[str]]  # subjects, targets

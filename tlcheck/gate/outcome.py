@@ -13,7 +13,7 @@ from pathlib import Path
 from tlcheck.facts import Facts
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.lower.runs import MadeInputs
-from tlcheck.run.results import DeviceResult
+from tlcheck.run.device_results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.results import Result

@@ -10,7 +10,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import files_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.lower.runs import tilelang_in_words
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED
 from tlcheck.verdicts.claim import REFUTED
 from tlcheck.verdicts.words import plural
 

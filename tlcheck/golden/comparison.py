@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.facts import Change, Facts, changes, from_json
 from tlcheck.golden.costs import cost_changes, read_cost
 from tlcheck.golden.entry import COST, FACTS, Golden

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tlcheck.cost.compare import joined, risen
+from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 from tlcheck.cost.measure import BLOCKS, cost_of
-from tlcheck.cost.model import KernelCost, SiteCost
+from tlcheck.cost.risen_cost import joined, risen
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.execute.stops import Stopped

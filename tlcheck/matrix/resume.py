@@ -10,7 +10,7 @@ import msgspec
 
 from tlcheck.errors import UsageError
 from tlcheck.lower.selection import Selection
-from tlcheck.matrix.cells import Cell, hash_of_file
+from tlcheck.matrix.cell import Cell, hash_of_file
 from tlcheck.matrix.table import Column
 from tlcheck.toolchain.releases import RELEASES
 

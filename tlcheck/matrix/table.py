@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck import exits
 from tlcheck.gate.pairing import call_of
-from tlcheck.matrix.cells import Cell, State
+from tlcheck.matrix.cell import Cell, State
 
 
 @dataclass(frozen=True)

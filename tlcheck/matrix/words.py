@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tlcheck.cost.figures import CostFigures, more_than, short
-from tlcheck.matrix.cells import STATES, Cell, State
+from tlcheck.matrix.cell import STATES, Cell, State
 from tlcheck.matrix.table import Column, Matrix, MatrixRow
 from tlcheck.verdicts.words import plural
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tlcheck.cost.model import KernelCost, SiteCost
+from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 from tlcheck.gate.compiled_cost import Costed
+from tlcheck.page.contents import BAD, GOOD
 from tlcheck.page.html import document
-from tlcheck.page.model import BAD, GOOD
 from tlcheck.page.pack import embedded
 from tlcheck.report.cost_text import (
     compiled_in_words,

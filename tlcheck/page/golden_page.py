@@ -13,8 +13,7 @@ from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State, state_of
 from tlcheck.golden.store import Contents
 from tlcheck.lower.runs import Lowered
-from tlcheck.page.gallery import gallery
-from tlcheck.page.model import (
+from tlcheck.page.contents import (
     BAD,
     GOOD,
     QUIET,
@@ -29,6 +28,7 @@ from tlcheck.page.model import (
     View,
     by_severity,
 )
+from tlcheck.page.gallery import gallery
 from tlcheck.page.picture import Picture
 from tlcheck.page.tags import remarks_of, result_tags
 from tlcheck.report.golden_text import summary_of

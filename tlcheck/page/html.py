@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 
 from tlcheck import __version__
-from tlcheck.page.model import Page
+from tlcheck.page.contents import Page
 from tlcheck.page.pack import embedded, packed
 
 _STYLES = ("page.css", "code.css")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tlcheck.matrix.cells import Cell
+from tlcheck.matrix.cell import Cell
 from tlcheck.matrix.table import Matrix, MatrixRow
 from tlcheck.matrix.words import column_in_words, figures_in_words, since_in_words, verdict_in_words
+from tlcheck.page.contents import BAD, GOOD
 from tlcheck.page.html import document
-from tlcheck.page.model import BAD, GOOD
 from tlcheck.page.pack import embedded
 from tlcheck.verdicts.claim import Claim
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tlcheck.golden.textdiff import KINDS, Row, TextDiff, TextLine
+from tlcheck.page.contents import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.layout_svg import legend
-from tlcheck.page.model import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import Picture
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tlcheck.probes.calls import numbers
 from tlcheck.probes.formats import Number, bits_of, decode, encode
-from tlcheck.probes.machine import GLOBAL, SHARED, PtxAccess, PtxMachine, StoppedError
 from tlcheck.probes.ptx import PtxEntry, PtxInstruction
+from tlcheck.probes.ptx_machine import GLOBAL, SHARED, PtxAccess, PtxMachine, StoppedError
 from tlcheck.program.device_library import BULK, LOST, OK, ORDERS, STOPS, WRONG, Behaviour, LibraryCall
 
 DESTINATION, VALUES, RETURNED = GLOBAL, GLOBAL + 0x1000, GLOBAL + 0x2000

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tlcheck.probes.compiler import Headers, compile_kernels
+from tlcheck.probes.compilation import Headers, compile_kernels
 from tlcheck.probes.judgement import judge
-from tlcheck.probes.machine import UnreadPtxError
 from tlcheck.probes.ptx import entries
+from tlcheck.probes.ptx_machine import UnreadPtxError
 from tlcheck.probes.spelling import Dialect, first_line, source
 from tlcheck.program.device_library import REFUSED, Behaviour, LibraryCall
 

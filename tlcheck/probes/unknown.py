@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import put
-from tlcheck.probes.compiler import Headers, nvcc, version
-from tlcheck.probes.table import results, text
+from tlcheck.probes.compilation import Headers, nvcc, version
+from tlcheck.probes.library_table import results, text
 from tlcheck.program.device_library import device_library, made_for, read
 from tlcheck.targets.lookup import rows_of
 from tlcheck.toolchain.identity import identify, probe

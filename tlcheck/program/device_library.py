@@ -76,7 +76,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class DeviceLibrary:
-    """The table, as its file has it (`tlcheck/probes/table.py` writes it); what is asked for is looked up.
+    """The table, as its file has it (`tlcheck/probes/library_table.py` writes it); what is asked for is looked up.
 
     date, compiler: when and with which nvcc. wheels: release -> hash of its wheel's files (`Identity.content`).
     headers: release -> hash of the headers that were compiled.

@@ -14,8 +14,8 @@ from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import CHANGED, Comparison, plans
+from tlcheck.prove.read_times import retimed
 from tlcheck.prove.stores import UnreadableError
-from tlcheck.prove.timing import retimed
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.witness import Addition
 

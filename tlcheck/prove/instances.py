@@ -17,13 +17,13 @@ from tlcheck.program.walk import Program
 from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, related, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.choices import taken
-from tlcheck.prove.comparison import floating
 from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.stores import UnreadableError
+from tlcheck.prove.sum_comparison import floating
 from tlcheck.reasons import SIZES as NO_SIZES
 from tlcheck.reasons import SOURCE_STOPS
 from tlcheck.snapshot.ir import Buffer

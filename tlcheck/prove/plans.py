@@ -18,11 +18,11 @@ from tlcheck.prove.alignment import aligned
 from tlcheck.prove.assumptions import assume, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.choices import taken
-from tlcheck.prove.comparison import BUDGET, anchored, assignments, identical, same
 from tlcheck.prove.contents import contents, holding, keeps_bounds, reads
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
-from tlcheck.prove.known import KnownSums
+from tlcheck.prove.known_fingerprints import KnownSums
+from tlcheck.prove.sum_comparison import BUDGET, anchored, assignments, identical, same
 from tlcheck.prove.values import Reader
 from tlcheck.reasons import ENUMERATION, UNSAID, Reason
 from tlcheck.snapshot.dtypes import dtype_of

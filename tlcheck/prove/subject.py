@@ -18,7 +18,7 @@ from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
 from tlcheck.prove.evidence import Evidence, at, evidence
 from tlcheck.prove.footprints import Memory
-from tlcheck.prove.known import KnownSums
+from tlcheck.prove.known_fingerprints import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
 from tlcheck.reasons import CUDA, INTERNAL, UNSAID, Reason

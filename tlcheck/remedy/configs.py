@@ -11,7 +11,7 @@ from tlcheck.gate.bisect import BisectRow, Point, state_of
 from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.runs import Run
 from tlcheck.lower.selection import Selection
-from tlcheck.remedy.changes import KernelChange, flipped
+from tlcheck.remedy.kernel_changes import KernelChange, flipped
 from tlcheck.verdicts.checking import Checks
 from tlcheck.verdicts.claim import AGREED
 from tlcheck.verdicts.results import Result

@@ -14,7 +14,7 @@ from pathlib import Path
 from tlcheck.gate.verdict_outcomes import wrong_claims
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.remedy.changes import key_of
+from tlcheck.remedy.kernel_changes import key_of
 from tlcheck.remedy.reducing import Reduced, Reducer
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import Workarounds, WorkaroundSearch, WrongKernel

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tlcheck.program.roles import roles
-from tlcheck.remedy.changes import key_of
+from tlcheck.remedy.kernel_changes import key_of
 from tlcheck.snapshot.ir import Buffer, Function
 from tlcheck.targets.lookup import target as target_of
 from tlcheck.witness import Element, indexed

@@ -13,9 +13,9 @@ from tlcheck.gate.verdict_outcomes import all_claims
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.program.launch import requests
-from tlcheck.remedy import changes as tried
-from tlcheck.remedy.changes import KernelChange
+from tlcheck.remedy import kernel_changes as tried
 from tlcheck.remedy.configs import selection_of
+from tlcheck.remedy.kernel_changes import KernelChange
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot

@@ -11,7 +11,7 @@ from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.kernels import CheckedKernel
 from tlcheck.verdicts.problems import marked_lines, place_of, problem_of
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.rules.pages import pages
+from tlcheck.verdicts.rules.rule_pages import pages
 from tlcheck.verdicts.summary import summary_in_words
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck import __version__
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.gate.compiled_cost import CompiledCost, Costed
 from tlcheck.report.records import as_json, record
 

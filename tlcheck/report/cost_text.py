@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck.cost.figures import short
-from tlcheck.cost.model import KernelCost, SiteCost
+from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 from tlcheck.gate.compiled_cost import CompiledCost, Costed
 from tlcheck.report.console import OPEN_BOX
 from tlcheck.targets.lookup import target

@@ -11,7 +11,7 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.report.records import as_json, record
 from tlcheck.run.blame import Answer, Blame
-from tlcheck.run.results import DeviceFinding
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.commands import bisect_of, bisecting
 from tlcheck.witness import Element

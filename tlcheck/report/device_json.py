@@ -10,8 +10,8 @@ from typing import Any
 
 from tlcheck import __version__
 from tlcheck.report.records import ClocksReport, as_json, record
+from tlcheck.run.device_results import DeviceFinding, DeviceResult, Timing
 from tlcheck.run.examination import Examination
-from tlcheck.run.results import DeviceFinding, DeviceResult, Timing
 from tlcheck.run.sanitizer import Sanitized
 from tlcheck.verdicts.claim import Claim
 

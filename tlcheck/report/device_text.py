@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.run.examination import Examination
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.verdicts.words import element_in_words, plural
 
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "yellow"}

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck.gate.verdict_outcomes import wrong_claim
-from tlcheck.remedy.changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange, keyed
+from tlcheck.remedy.kernel_changes import ARGUMENT, PASS_CONFIG, RELEASE, KernelChange, keyed
 from tlcheck.remedy.search import ABSENT, ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, Workarounds
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import plural

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from tlcheck.files import put
-from tlcheck.fuzz.folder import CampaignFolder, CampaignState, Found, Met
+from tlcheck.fuzz.campaign_folder import CampaignFolder, CampaignState, Found, Met
 from tlcheck.fuzz.outcome import SORTS
 from tlcheck.report.markdown import inert
 

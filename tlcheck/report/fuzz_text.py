@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from tlcheck.fuzz.folder import CampaignFolder, Found
+from tlcheck.fuzz.campaign_folder import CampaignFolder, Found
 from tlcheck.report.fuzz_index import rates
 from tlcheck.verdicts.words import plural
 

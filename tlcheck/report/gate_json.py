@@ -15,7 +15,7 @@ from tlcheck.gate.groups import DifferenceGroup, groups
 from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.report.records import ClocksReport, LoweredWith, as_json, record
-from tlcheck.run.results import DeviceFinding
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 

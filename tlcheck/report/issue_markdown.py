@@ -8,8 +8,8 @@ from typing import TextIO
 
 from tlcheck import __version__
 from tlcheck.program.release import Release
-from tlcheck.remedy.changes import keyed
 from tlcheck.remedy.issue import Issue
+from tlcheck.remedy.kernel_changes import keyed
 from tlcheck.report import issue_cuda
 from tlcheck.report.fix_text import named
 from tlcheck.toolchain.releases import RELEASES

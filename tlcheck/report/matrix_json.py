@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tlcheck import __version__
-from tlcheck.matrix.cells import Cell
+from tlcheck.matrix.cell import Cell
 from tlcheck.matrix.resume import SCHEMA, MatrixReport
 from tlcheck.matrix.table import Matrix
 from tlcheck.report.records import as_json, record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlcheck.matrix.cells import State
+from tlcheck.matrix.cell import State
 from tlcheck.matrix.table import Matrix
 from tlcheck.matrix.words import column_in_words, costs_in_words, since_in_words, told, verdict_in_words
 from tlcheck.report.markdown import inert

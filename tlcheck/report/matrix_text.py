@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.matrix.cells import STATES, State
+from tlcheck.matrix.cell import STATES, State
 from tlcheck.matrix.table import Matrix
 from tlcheck.matrix.words import column_in_words, costs_in_words, since_in_words, told, verdict_in_words
 

@@ -33,10 +33,10 @@ from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.program.roles import source_roles
-from tlcheck.run import results
+from tlcheck.run import device_results
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess
-from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
@@ -325,7 +325,7 @@ class _OneCase:
         )
         done = self._process.run(task)
         trials = done.content.get("trials", ())
-        findings = tuple(found for found in results.findings_of(trials) if found.kind not in _EQUAL)
+        findings = tuple(found for found in device_results.findings_of(trials) if found.kind not in _EQUAL)
         if findings:
             return replace(blame, source="differs", findings=findings)
         if done.failure is not None and done.failure.kind == "usage":

@@ -15,8 +15,8 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.run import environment
+from tlcheck.run.device_results import NOT_RUN, DeviceResult
 from tlcheck.run.explanation import explained
-from tlcheck.run.results import NOT_RUN, DeviceResult
 from tlcheck.run.suite import DeviceCase, DeviceOptions, Suite
 from tlcheck.run.versions import TimedPair, Versions
 from tlcheck.snapshot import codec

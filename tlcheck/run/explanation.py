@@ -9,7 +9,7 @@ from pathlib import Path
 from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.run.results import FAILED, DeviceResult, with_verdicts
+from tlcheck.run.device_results import FAILED, DeviceResult, with_verdicts
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import read_snapshot

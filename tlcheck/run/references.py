@@ -25,9 +25,9 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.session import Settings, Watcher
 from tlcheck.program.lines import line_of_use
 from tlcheck.run.blame import Blame, ReferenceFailedError, against_reference
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess, EndedProcess
-from tlcheck.run.results import DeviceFinding
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render

@@ -17,9 +17,9 @@ from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Run
 from tlcheck.lower.session import Watcher
 from tlcheck.program.roles import source_roles
-from tlcheck.run import results, sanitizer, source
+from tlcheck.run import compiled_source, device_results, sanitizer
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
 from tlcheck.run.processes import EndedProcess, Pool
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import Result
@@ -184,14 +184,14 @@ def _log(task: Task) -> Path:
 def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
     content = done.content
     trials = tuple(content.get("trials", ()))
-    findings = tuple(results.findings_of(trials))
+    findings = tuple(device_results.findings_of(trials))
     reason = ""
     if done.failure is not None:
-        shown = results.finding_of(done.failure, done.fault)
+        shown = device_results.finding_of(done.failure, done.fault)
         findings = (*findings, shown) if shown else findings
         reason = "" if shown else f"{done.failure.phase}: {done.failure.message}"
     wrong = [found for found in findings if found.kind != "inexact-inputs"]
-    different = source.difference(subject.snapshot.cuda, content["source"]) if "source" in content else ()
+    different = compiled_source.difference(subject.snapshot.cuda, content["source"]) if "source" in content else ()
     result = DeviceResult(
         subject.run,
         FAILED if wrong else NOT_RUN if reason or not trials else PASSED,
@@ -202,7 +202,7 @@ def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
         different,
         seconds=content.get("seconds", {}),
     )
-    return results.with_verdicts(result, subject.checked)
+    return device_results.with_verdicts(result, subject.checked)
 
 
 def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: EndedProcess) -> DeviceResult:
@@ -223,7 +223,7 @@ def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: En
         status=FAILED,
         findings=(*result.findings, DeviceFinding("sanitizer", "", message)),
         sanitized=(*result.sanitized, found),
-        excused=result.excused or results.excuse(result.refuted),
+        excused=result.excused or device_results.excuse(result.refuted),
     )
 
 

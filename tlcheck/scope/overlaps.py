@@ -10,7 +10,7 @@ import numpy as np
 from tlcheck.execute.worlds.blocks import coordinates
 from tlcheck.execute.worlds.demand import AccessBox, boxes
 from tlcheck.program.roles import only_added_to, roles
-from tlcheck.scope.model import Limit
+from tlcheck.scope.claim_scope import Limit
 from tlcheck.scope.widths import bits_of
 from tlcheck.snapshot.ir import Function
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tlcheck.reasons import DEVICE, ENUMERATION, OTHER_FORM, UNSAID, VALUE_UNREAD, Reason, told
-from tlcheck.scope.model import ClaimScope
+from tlcheck.scope.claim_scope import ClaimScope
 from tlcheck.witness import Witness
 
 Kind = Literal["atomic", "output", "order", "legality", "source"]

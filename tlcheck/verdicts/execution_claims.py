@@ -37,8 +37,8 @@ from tlcheck.program.steering import Steering
 from tlcheck.program.unheld import unheld_fragments
 from tlcheck.program.updates import parted_updates
 from tlcheck.reasons import UNSAID, Reason
-from tlcheck.scope import blocks, inputs
-from tlcheck.scope.model import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
+from tlcheck.scope import block_scope, input_scope
+from tlcheck.scope.claim_scope import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Evaluate, If, Snapshot, Stmt
@@ -207,7 +207,7 @@ class _Claims:
         """Return how far an output that agreed reaches."""
         execution = self._execution
         left_out = self._blocks_limit()
-        limits = (left_out, inputs.limit_of(self._source, dict(execution.sizes), execution.formulas))
+        limits = (left_out, input_scope.limit_of(self._source, dict(execution.sizes), execution.formulas))
         return ClaimScope(
             SOME if left_out else ALL,
             DRAWN if self._drawn else GIVEN,
@@ -238,7 +238,7 @@ class _Claims:
         if not execution.same_elements:
             return Limit("blocks", "the lowered kernel writes other elements than the source")
         lowered = self._snapshot.checkpoints[LOWERED]
-        return blocks.limit_of(self._source, lowered, dict(execution.sizes), execution.blocks)
+        return block_scope.limit_of(self._source, lowered, dict(execution.sizes), execution.blocks)
 
     def _differs(self, claim: Claim, wrong: WrongOutput) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""

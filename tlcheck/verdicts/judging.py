@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NoReturn
 
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
 from tlcheck.execute.stops import MEMORY
@@ -32,7 +32,7 @@ from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.causes import by_cause
 from tlcheck.verdicts.claim import Claim, adds_wrong, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
-from tlcheck.verdicts.launches import with_launch
+from tlcheck.verdicts.launch_limits import with_launch
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
 
@@ -214,7 +214,7 @@ def _executed(
     from tlcheck.cost.measure import cost_by  # as above
     from tlcheck.execute.compare.diagnosis import diagnose
     from tlcheck.execute.compare.executions import executed
-    from tlcheck.scope.blocks import missing, representatives
+    from tlcheck.scope.block_scope import missing, representatives
     from tlcheck.scope.overlaps import shared
     from tlcheck.verdicts.execution_claims import claims_of
 

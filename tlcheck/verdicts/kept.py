@@ -12,7 +12,7 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.execute.request import Request
 from tlcheck.execute.stops import MEMORY, TIME
 from tlcheck.program.device_library import known_headers

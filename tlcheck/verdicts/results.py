@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck import exits
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import UsageError, did_you_mean
-from tlcheck.verdicts.rules.pages import pages
+from tlcheck.verdicts.rules.rule_pages import pages
 
 
 @dataclass(frozen=True)

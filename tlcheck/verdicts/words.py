@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tlcheck.scope.model import ALL
+from tlcheck.scope.claim_scope import ALL
 from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 

@@ -9,7 +9,7 @@ import pytest
 
 from tlcheck.cli.main import main
 from tlcheck.reasons import KINDS
-from tlcheck.verdicts.rules.pages import pages
+from tlcheck.verdicts.rules.rule_pages import pages
 
 
 def explain(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:

@@ -6,8 +6,8 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 from tlcheck.cost.measure import cost_of
-from tlcheck.cost.model import KernelCost, SiteCost
 from tlcheck.execute.request import ALL, Request
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot

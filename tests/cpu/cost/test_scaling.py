@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.cost.kernels import cost, snapshot
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.cost.measure import cost_of
-from tlcheck.cost.model import KernelCost
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.worlds.weights import representatives, weights
 from tlcheck.snapshot.ir import Expr, For, Stmt

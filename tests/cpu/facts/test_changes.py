@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.facts.test_facts import facts
 from tlcheck.facts import Facts, changes
 from tlcheck.facts.extract import facts_of
-from tlcheck.facts.model import AccessFacts, BufferFacts, Count, InstructionFacts, LayoutFacts, Loop, Sync
+from tlcheck.facts.kernel_facts import AccessFacts, BufferFacts, Count, InstructionFacts, LayoutFacts, Loop, Sync
 from tlcheck.snapshot.ir import Snapshot
 
 

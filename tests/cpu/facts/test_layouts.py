@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from tlcheck.facts.kernel_facts import LayoutFacts
 from tlcheck.facts.layouts import layouts
-from tlcheck.facts.model import LayoutFacts
 from tlcheck.program.walk import walk
 from tlcheck.snapshot import ir
 

@@ -12,7 +12,7 @@ from tlcheck.errors import UsageError
 from tlcheck.fuzz import campaign as campaigns
 from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.campaign import Campaign, CampaignPlan
-from tlcheck.fuzz.folder import CampaignFolder, Met
+from tlcheck.fuzz.campaign_folder import CampaignFolder, Met
 from tlcheck.fuzz.outcome import outcome
 from tlcheck.report.fuzz_index import write
 from tlcheck.toolchain.resolve import Toolchain

@@ -25,7 +25,7 @@ from tlcheck.gate.outcome import LoweredSide
 from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
+from tlcheck.run.device_results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.jobs import task_of

@@ -16,7 +16,7 @@ from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.rules.pages import pages
+from tlcheck.verdicts.rules.rule_pages import pages
 from tlcheck.worker.protocol import Failure
 
 

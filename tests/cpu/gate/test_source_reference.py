@@ -26,9 +26,9 @@ from tlcheck.lower.session import Settings
 from tlcheck.report.bisect_report import Bisected, write
 from tlcheck.run import blame, processes
 from tlcheck.run.blame import Blame, against_reference
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess, EndedProcess
-from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.gpu.task import ReferTask, Task

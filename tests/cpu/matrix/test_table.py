@@ -8,7 +8,7 @@ from tests.cpu.checking import failed, make_result, make_run
 from tests.cpu.cost.kernels import cost
 from tlcheck.cost.figures import figures_of, more_than
 from tlcheck.lower.scripts import End
-from tlcheck.matrix.cells import cells_of
+from tlcheck.matrix.cell import cells_of
 from tlcheck.matrix.table import Column, Matrix, MatrixRow, rows_of
 from tlcheck.matrix.words import costs_in_words
 from tlcheck.verdicts.results import Result

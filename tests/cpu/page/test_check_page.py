@@ -14,9 +14,9 @@ from tlcheck import __version__
 from tlcheck.execute.request import Request
 from tlcheck.lower.runs import of_saved
 from tlcheck.page.check_page import entry_of, page_of
+from tlcheck.page.contents import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.gallery import accessed, gallery
 from tlcheck.page.html import render
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.picture import Picture
 from tlcheck.page.tags import pass_tags
 from tlcheck.snapshot import text

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.checking import failed, make_result, make_run
 from tests.cpu.page.conftest import Opened
-from tlcheck.matrix.cells import cells_of
+from tlcheck.matrix.cell import cells_of
 from tlcheck.matrix.table import Column, Matrix, rows_of
 from tlcheck.page.matrix_page import matrix_page
 from tlcheck.verdicts.results import Result

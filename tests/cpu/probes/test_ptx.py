@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tlcheck.probes.judgement import judge
-from tlcheck.probes.machine import GLOBAL, PtxMachine, UnreadPtxError
 from tlcheck.probes.ptx import entries
+from tlcheck.probes.ptx_machine import GLOBAL, PtxMachine, UnreadPtxError
 from tlcheck.program.device_library import LOST, OK, STOPS, WRONG, Behaviour, LibraryCall
 
 POINTERS = """\

@@ -16,7 +16,6 @@ from tlcheck.cli.main import main
 from tlcheck.cli.reduce import _nothing
 from tlcheck.lower.selection import Variation
 from tlcheck.lower.session import Settings
-from tlcheck.remedy.changes import PASS_CONFIG, KernelChange
 from tlcheck.remedy.issue import (
     CudaChange,
     Issue,
@@ -27,6 +26,7 @@ from tlcheck.remedy.issue import (
     overlap,
     readable,
 )
+from tlcheck.remedy.kernel_changes import PASS_CONFIG, KernelChange
 from tlcheck.remedy.reducing import Reduced
 from tlcheck.remedy.reproduction import FORMULAS, Reproduction, tensors_of
 from tlcheck.remedy.search import MENDS, Attempt, Workarounds, WrongKernel

@@ -19,7 +19,7 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Variation
 from tlcheck.lower.session import Settings
 from tlcheck.remedy import search as module
-from tlcheck.remedy.changes import KernelChange
+from tlcheck.remedy.kernel_changes import KernelChange
 from tlcheck.remedy.search import ALIKE, FAILS, MENDS, OPEN, WRONG, Attempt, WorkaroundSearch, WrongKernel, _trial
 from tlcheck.report import fix_json, fix_text
 from tlcheck.report.console import console

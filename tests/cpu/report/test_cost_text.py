@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import make_run
 from tests.cpu.cost.kernels import cost, line_of
-from tlcheck.cost.model import KernelCost
+from tlcheck.cost.kernel_cost import KernelCost
 from tlcheck.gate.compiled_cost import Costed
 from tlcheck.report import cost_json, cost_text
 from tlcheck.report.console import console

@@ -17,8 +17,8 @@ from tlcheck.lower.session import Settings
 from tlcheck.report.check_text import write
 from tlcheck.run import references
 from tlcheck.run.blame import Blame
+from tlcheck.run.device_results import DeviceFinding
 from tlcheck.run.references import ReferenceCheck
-from tlcheck.run.results import DeviceFinding
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.judge import Policy

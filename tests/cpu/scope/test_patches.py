@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.stops import NotModelled
-from tlcheck.scope.blocks import limit_of, missing
-from tlcheck.scope.model import Limit
+from tlcheck.scope.block_scope import limit_of, missing
+from tlcheck.scope.claim_scope import Limit
 from tlcheck.scope.patches import Image, Pixels, classes_and_moves, pixels_of_box, pixels_of_rows
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Seq, Store, Thread
 

@@ -14,7 +14,7 @@ from tlcheck.execute.compare.formula_equality import Formulas
 from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.reasons import Reason
-from tlcheck.scope.model import ClaimScope, Limit
+from tlcheck.scope.claim_scope import ClaimScope, Limit
 from tlcheck.snapshot.ir import Expr, If, Seq, Snapshot, Stmt, Store
 from tlcheck.verdicts.execution_claims import claims_of
 

@@ -12,7 +12,7 @@ from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.scope.blocks import limit_of, missing, representatives
+from tlcheck.scope.block_scope import limit_of, missing, representatives
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 from tlcheck.verdicts.execution_claims import claims_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.gate.verdict_outcomes import verdict_outcomes
-from tlcheck.matrix.cells import cells_of
+from tlcheck.matrix.cell import cells_of
 from tlcheck.report import junit, sarif
 from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.claim import Claim, Weight

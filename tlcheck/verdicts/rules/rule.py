@@ -15,7 +15,7 @@ from functools import cache
 import tlcheck.verdicts.rules
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot
-from tlcheck.verdicts.rules.pages import MODULE
+from tlcheck.verdicts.rules.rule_pages import MODULE
 from tlcheck.witness import Addition
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cpu.execute.worlds.test_demand import BX, _doubled, _function, _moved, _op
-from tlcheck.cli.execution import ExecutionOptions
+from tlcheck.cli.execution_options import ExecutionOptions
 from tlcheck.config import Config
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import ALL, Request

@@ -16,8 +16,8 @@ from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, Seq, Snapshot, St
 from tlcheck.snapshot.walk import postorder, rebuild
 from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 from tlcheck.verdicts.claim import Finding
-from tlcheck.verdicts.rules.pages import pages
 from tlcheck.verdicts.rules.rule import rule_of, rules
+from tlcheck.verdicts.rules.rule_pages import pages
 
 if sys.version_info >= (3, 11):
     import tomllib

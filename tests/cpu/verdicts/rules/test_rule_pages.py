@@ -13,8 +13,8 @@ from tests.cpu import wrong_kernels
 from tests.cpu.checking import installed
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.verdicts.rules.pages import index, pages, write
 from tlcheck.verdicts.rules.rule import rules
+from tlcheck.verdicts.rules.rule_pages import index, pages, write
 
 DOCS = Path(__file__).parents[4] / "docs" / "rules"
 KERNELS = wrong_kernels.FILE  # a user's `kernels.py` on the pages

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tlcheck.execute.worlds.blocks import Block
-from tlcheck.scope.blocks import limit_of, representatives
-from tlcheck.scope.model import Limit
+from tlcheck.scope.block_scope import limit_of, representatives
+from tlcheck.scope.claim_scope import Limit
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 BLOCKS, THREADS = 64, 32

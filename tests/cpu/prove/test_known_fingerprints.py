@@ -13,10 +13,10 @@ import pytest
 from tlcheck.algebra.algebra import Algebra, FragmentTable, unread
 from tlcheck.algebra.evaluate import Dimension
 from tlcheck.algebra.polynomial import Poly, add, constant, scale
-from tlcheck.prove import known
+from tlcheck.prove import known_fingerprints
 from tlcheck.prove.fingerprints import Part, UndecidedError, fingerprints
 from tlcheck.prove.footprints import Leaf
-from tlcheck.prove.known import KnownSums
+from tlcheck.prove.known_fingerprints import KnownSums
 
 ROW, COLUMN, SIZE = 1, 2, 3  # uids: a lane's two coordinates, and a size
 
@@ -134,7 +134,7 @@ def test_the_same_of_another_algebra_is_not_summed_again(monkeypatch: pytest.Mon
         summed.append(len(classes))
         return fingerprints(algebra, parts, classes)
 
-    monkeypatch.setattr(known, "fingerprints", counted)
+    monkeypatch.setattr(known_fingerprints, "fingerprints", counted)
     for _ in range(2):
         algebra, part, outer = made(FORM)
         sums.of(algebra, [part, part], [outer, {0: 5}, outer])
@@ -156,6 +156,6 @@ def test_atoms_are_named_by_what_they_are() -> None:
     for order in ((ROW, COLUMN, SIZE), (SIZE, COLUMN, ROW)):
         algebra = Algebra(unread)
         polys: list[Poly] = [algebra.variable(uid) for uid in order]
-        keys = known._Keys(algebra, names, {})
+        keys = known_fingerprints._Keys(algebra, names, {})
         found.append({uid: keys.poly(poly) for uid, poly in zip(order, polys, strict=True)})
     assert found[0] == found[1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.gate.comparing import compared, made
-from tlcheck.facts.model import Count, Facts, Sync
+from tlcheck.facts.kernel_facts import Count, Facts, Sync
 from tlcheck.gate.outcome import DEFAULT_FAILING, LoweredSide
 from tlcheck.verdicts.claim import AGREED, UNDECIDED, Claim, SourceLine, Verdict
 

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from tlcheck.toolchain import progress
+from tlcheck.toolchain import install_progress
 
 
 def test_a_log_shows_that_a_step_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "PAUSE", 0.05)
-    with progress.progress("0.1.9") as reporter:
+    monkeypatch.setattr(install_progress, "PAUSE", 0.05)
+    with install_progress.progress("0.1.9") as reporter:
         reporter.step("install tilelang==0.1.9")
         reporter.detail("Downloading tilelang-0.1.9.whl (120 MB)")
         time.sleep(0.2)

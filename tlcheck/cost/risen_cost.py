@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
-from tlcheck.cost.model import KernelCost, SiteCost
+from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 
 _SUMMED = tuple([f.name for f in fields(SiteCost) if f.type == "int" and f.name not in ("line", "tir_line", "width")])
 

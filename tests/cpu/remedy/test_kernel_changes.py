@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpu.checking import make_run
 from tlcheck.lower.selection import Variation
-from tlcheck.remedy.changes import PASS_CONFIG, RELEASE, KernelChange, arguments, key_of, pairs, pass_configs
+from tlcheck.remedy.kernel_changes import PASS_CONFIG, RELEASE, KernelChange, arguments, key_of, pairs, pass_configs
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The rules' pages: read from their files without importing them, so that `tlcheck explain` is instant.
 
-python -m tlcheck.verdicts.rules.pages docs/rules    writes one Markdown file for each rule and an index
+python -m tlcheck.verdicts.rules.rule_pages docs/rules    writes one Markdown file for each rule and an index
 """
 
 from __future__ import annotations

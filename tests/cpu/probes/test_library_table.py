@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.fixtures import index
-from tlcheck.probes.table import results, text
+from tlcheck.probes.library_table import results, text
 from tlcheck.program.device_library import (
     LOST,
     OK,

@@ -11,7 +11,7 @@ from hypothesis.strategies import randoms
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.pairs import FAULTS, Pair, counted
-from tlcheck.prove.comparison import same
+from tlcheck.prove.sum_comparison import same
 
 MEMORY = 256 << 20  # bytes
 

@@ -26,7 +26,7 @@ from tlcheck.prove.contents import reads, reads_in_steps
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
-from tlcheck.prove.known import KnownSums
+from tlcheck.prove.known_fingerprints import KnownSums
 from tlcheck.reasons import ENUMERATION
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from tlcheck.execute.compare.formula_equality import Formulas
 from tlcheck.program.lines import nearest_line
 from tlcheck.program.steering import Steering
-from tlcheck.scope.model import Limit
+from tlcheck.scope.claim_scope import Limit
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Expr, Function, Stmt
 from tlcheck.snapshot.operators import named

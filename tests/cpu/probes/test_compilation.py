@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.probes.compiler import back_errors, front_errors, without
+from tlcheck.probes.compilation import back_errors, front_errors, without
 
 FRONT = """\
 /x/tl_templates/cuda/atomic.h(503): error: no instance of overloaded function "atomicAdd" matches the argument list

@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from tlcheck.cache.store import open_cache
 from tlcheck.execute.request import Request
 from tlcheck.files import put
-from tlcheck.fuzz.folder import CampaignFolder, Found
+from tlcheck.fuzz.campaign_folder import CampaignFolder, Found
 from tlcheck.fuzz.known import known
 from tlcheck.fuzz.outcome import sentences, symptom
 from tlcheck.gate.history import HistorySearch

@@ -34,7 +34,7 @@ from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, coordinates
 from tlcheck.program.roles import is_address
-from tlcheck.scope.model import Limit
+from tlcheck.scope.claim_scope import Limit
 from tlcheck.scope.overlaps import shared
 from tlcheck.scope.patches import Image, Pixels, classes_and_moves, pixels_of_box, pixels_of_rows
 from tlcheck.scope.tails import Relation, stay_inside

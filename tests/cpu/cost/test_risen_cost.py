@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.cost.kernels import cost, line_of
-from tlcheck.cost.compare import Threshold, line_of_access, risen
+from tlcheck.cost.risen_cost import Threshold, line_of_access, risen
 
 
 @pytest.mark.parametrize("name", ["conflicting", "apart", "narrow", "product", "product_linear", "softmax_rows"])
