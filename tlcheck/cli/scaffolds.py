@@ -6,13 +6,13 @@ HANDLER = '''"""{name}: fill in what it does ({manual})."""
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
 @call("{name}")
-def {name}(e: Expr, program: KernelProgram) -> Run:
+def {name}(e: Expr, program: KernelProgram) -> Computation:
     """(address): fill in what becomes of the element."""
     raise NotModelled("{name}")
 '''

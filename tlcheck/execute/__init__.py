@@ -15,7 +15,7 @@ What a call means is said by a handler, in a file of its family: tile operators 
 in `ops/thread/`. `registry.load` imports all files, so a new one is known without being listed.
 
     @call("fill")                                  # or @extern("tl::AllReduce"): device library
-    def fill(e: Expr, program: KernelProgram) -> Run:    # or @attribute(key): attribute statements
+    def fill(e: Expr, program: KernelProgram) -> Computation:    # or @attribute(key): attribute statements
         # The docstring states the meaning and its source.
         target, value = whole(region_of(e.args[0], program), program), program.code(e.args[1])    # once
 

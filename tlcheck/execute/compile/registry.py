@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Code, Run, Step
+from tlcheck.execute.memory.codes import Code, Computation, Step
 from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.table import FAMILY_OF
 from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
 from tlcheck.targets.target import Family, Target
 
-CallHandler = Callable[["Expr", "KernelProgram"], "Run | Code"]
+CallHandler = Callable[["Expr", "KernelProgram"], "Computation | Code"]
 AttributeHandler = Callable[["Attr", "KernelProgram"], "Step"]
 BlockHandler = Callable[["Block", "KernelProgram"], None]
 StoreHandler = Callable[["Store", "KernelProgram"], "Step | None"]

@@ -11,7 +11,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.growth import ITSELF, Growths, cycle
 from tlcheck.execute.memory.values import Value
 
-Run = Callable[[Frame], Value]
+Computation = Callable[[Frame], Value]
 Key = tuple[Value, ...]
 _KEPT_VALUES = 4096
 _KEPT_BYTES = 1 << 23
@@ -25,7 +25,7 @@ class Code:
     uniform: the value is always one Python scalar. growths: how it changes with such a variable, where that is known.
     """
 
-    run: Run
+    run: Computation
     needs: frozenset[int] = frozenset()
     steady: bool = False
     uniform: bool = False

@@ -19,7 +19,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.execute.stops import Illegal, NotModelled
@@ -168,7 +168,7 @@ def _turns(where: Array, number: int) -> list[Array]:
     return [order[rank == turn] for turn in range(int(rank.max()) + 1)] if len(where) else []
 
 
-def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
+def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Computation:
     """The value to combine: a vector, or the address of one."""
     if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
         source = _elements(e, program, lanes)
@@ -218,10 +218,10 @@ def _require_axes(axes: BufferElement, place: BufferElement, frame: Frame, matte
         raise NotModelled(f"an atomic whose index leaves an axis of {place.name}", reasons.SOURCE_STOPS)
 
 
-def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Run]:
+def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Computation]:
     """(address or element, value[, memory order])."""
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         require_memory(e.args[0], program)
         place = _elements(e.args[0], program, atomic.width)
         value, combine = _operand(e.args[1], atomic.width, place.kind, program), _COMBINE[atomic.operation]
@@ -254,7 +254,7 @@ for _name, _atomic in ATOMICS.items():
 
 @call("atomic_load_elem_op")
 @extern("AtomicLoad")
-def atomic_load(e: Expr, program: KernelProgram) -> Run:
+def atomic_load(e: Expr, program: KernelProgram) -> Computation:
     """(address[, memory order]): the element."""
     place, made = _elements(e.args[0], program), Made.of(e, program)
 
@@ -268,7 +268,7 @@ def atomic_load(e: Expr, program: KernelProgram) -> Run:
 
 @call("atomic_store_elem_op")
 @extern("AtomicStore")
-def atomic_store(e: Expr, program: KernelProgram) -> Run:
+def atomic_store(e: Expr, program: KernelProgram) -> Computation:
     """(address, value[, memory order]): the element becomes the value."""
     place, made = _elements(e.args[0], program), Made.of(e, program)
     value = _operand(e.args[1], 1, place.kind, program)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of
@@ -96,7 +96,7 @@ def _whole_warps(frame: Frame) -> None:
         raise NotModelled("barrier.cluster by a part of a warp")
 
 
-def sync_cluster(program: KernelProgram) -> Run:
+def sync_cluster(program: KernelProgram) -> Computation:
     """Arrive and wait."""
     barrier = _ClusterBarrier.of(program)
 
@@ -110,13 +110,13 @@ def sync_cluster(program: KernelProgram) -> Run:
 
 
 @call("cluster_sync")
-def sync(e: Expr, program: KernelProgram) -> Run:
+def sync(e: Expr, program: KernelProgram) -> Computation:
     """barrier.cluster.arrive and barrier.cluster.wait."""
     return sync_cluster(program)
 
 
 @call("cluster_arrive", "cluster_arrive_relaxed")
-def arrive(e: Expr, program: KernelProgram) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Computation:
     """barrier.cluster.arrive[.relaxed]."""
     barrier, relaxed = _ClusterBarrier.of(program), e.value == "cluster_arrive_relaxed"
 
@@ -131,7 +131,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("cluster_wait")
-def wait(e: Expr, program: KernelProgram) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Computation:
     """barrier.cluster.wait, which acquires."""
     barrier = _ClusterBarrier.of(program)
 

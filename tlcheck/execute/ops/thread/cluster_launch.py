@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Value, nothing_in
 from tlcheck.execute.ops.thread.bulk_transfers import issuers
@@ -54,7 +54,7 @@ def _responses(program: KernelProgram) -> _Responses:
 
 
 @call("clc_try_cancel", "clc_try_cancel_multicast")
-def try_cancel(e: Expr, program: KernelProgram) -> Run:
+def try_cancel(e: Expr, program: KernelProgram) -> Computation:
     """(address of the response, mbarrier): each active thread asks; .multicast::cluster::all tells every block."""
     place, done = program.pointer(e.args[0], _WORDS), barrier(e.args[1], program)
     if place.kind.bits != 32:
@@ -106,7 +106,7 @@ def try_cancel(e: Expr, program: KernelProgram) -> Run:
 
 
 @call(*_PARTS)
-def query(e: Expr, program: KernelProgram) -> Run:
+def query(e: Expr, program: KernelProgram) -> Computation:
     """(address of the response): whether a cluster was taken over, or its first block (query_cancel).
 
     TileLang's function passes fence.proxy.async after it has read.

@@ -11,7 +11,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.values import Array, Value, lanes_of, nothing_in
@@ -26,7 +26,7 @@ _UNIT = 16  # bytes of which a copy's addresses and size are multiples
 
 
 @call("ptx_cluster_store")
-def store(e: Expr, program: KernelProgram) -> Run:
+def store(e: Expr, program: KernelProgram) -> Computation:
     """(address, value, rank, elements further on): each thread stores a value in another block."""
     value, rank = program.code(e.args[1]), program.code(e.args[2])
     place = program.pointer(e.args[0], lanes_of(e.args[1].dtype), e.args[3] if len(e.args) > 3 else None)
@@ -59,7 +59,7 @@ class _Copy:
 
 
 @call("tma_store_cluster")
-def copy(e: Expr, program: KernelProgram) -> Run:
+def copy(e: Expr, program: KernelProgram) -> Computation:
     """(address there, address here, rank, bytes, mbarrier): a bulk copy to the shared memory of another block.
 
     TileLang's function (tl_templates/cuda/copy_sm90.h) arrives at the barrier there and announces the bytes, passes

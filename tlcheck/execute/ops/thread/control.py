@@ -9,7 +9,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.snapshot.ir import Expr
 
@@ -22,7 +22,7 @@ def _gone(frame: Frame, before: Mask | None) -> Mask:
 
 
 @call("loop_break", "break_loop")
-def loop_break(e: Expr, program: KernelProgram) -> Run:
+def loop_break(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes leave the innermost loop."""
 
     def run(frame: Frame) -> int:
@@ -33,7 +33,7 @@ def loop_break(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("loop_continue", "continue_loop")
-def loop_continue(e: Expr, program: KernelProgram) -> Run:
+def loop_continue(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes go on with the next iteration of the innermost loop."""
 
     def run(frame: Frame) -> int:
@@ -44,7 +44,7 @@ def loop_continue(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("thread_return")
-def thread_return(e: Expr, program: KernelProgram) -> Run:
+def thread_return(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes leave the kernel."""
 
     def run(frame: Frame) -> int:

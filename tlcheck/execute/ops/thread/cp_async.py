@@ -17,7 +17,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
 from tlcheck.execute.events import COPIES
 from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.codes import Computation, Step
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.stops import NotModelled
@@ -118,7 +118,7 @@ def queue_of(program: KernelProgram) -> CopyQueue:
 
 
 @call("ptx_cp_async")
-def cp_async(e: Expr, program: KernelProgram) -> Run:
+def cp_async(e: Expr, program: KernelProgram) -> Computation:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
     Which thread issues the copy of an iteration of T.Parallel is not known in the source: it arrives at once.
@@ -240,7 +240,7 @@ def _size(call: Expr, kind: Kind, program: KernelProgram) -> int:
 
 
 @call("ptx_commit_group")
-def commit_group(e: Expr, program: KernelProgram) -> Run:
+def commit_group(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
     queue = queue_of(program)
 
@@ -252,7 +252,7 @@ def commit_group(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_wait_group")
-def wait_group(e: Expr, program: KernelProgram) -> Run:
+def wait_group(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
     queue, newest = queue_of(program), program.code(e.args[0])
 
@@ -268,7 +268,7 @@ def wait_group(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_wait_all", "cp_async_wait_all")
-def wait_all(e: Expr, program: KernelProgram) -> Run:
+def wait_all(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.wait_all: commit, and wait for all groups."""
     queue = queue_of(program)
 

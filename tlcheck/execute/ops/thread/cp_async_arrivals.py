@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.ops.thread.cp_async import Copy, queue_of
@@ -22,7 +22,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")
-def arrive(e: Expr, program: KernelProgram) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Computation:
     """(barrier): the active threads arrive when their copies have come."""
     which, queue, agents = barrier(e.args[0], program), queue_of(program), agents_of(program.state)
     expected = e.value == "ptx_cp_async_barrier"

@@ -6,7 +6,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -15,7 +15,7 @@ _LANES = 4
 
 
 @extern("DP4A")
-def dot_product(e: Expr, program: KernelProgram) -> Run:
+def dot_product(e: Expr, program: KernelProgram) -> Computation:
     """(a, b, c), addresses: c += the sum of a[i] * b[i], signed bytes into an int32."""
     a, b = (program.pointer(argument, _LANES) for argument in e.args[:2])
     total = program.pointer(e.args[2])

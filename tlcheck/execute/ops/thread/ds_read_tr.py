@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.ops.thread.wide import reshaped
@@ -23,11 +23,11 @@ _OCTETS = 8  # that a lane reads
 _LANES = 16  # that exchange what they have read
 
 
-def _transposed(bits: int) -> Callable[[Expr, KernelProgram], Run]:
+def _transposed(bits: int) -> Callable[[Expr, KernelProgram], Computation]:
     """(address in LDS): two words of 32 bits. bits: of an element of the matrix."""
     units = kind_of(f"uint{bits}")
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         if program.iterating:
             raise NotModelled(f"{e.value} in T.Parallel")
         if program.state.threads % _LANES:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, OfLanes
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.stops import NotModelled
@@ -23,7 +23,7 @@ _PARTS_COUNT = Release.of("0.1.12")  # the first release in which part of a warp
 
 
 @call("tl_shuffle_elect", "shuffle_elect")
-def elect(e: Expr, program: KernelProgram) -> Run:
+def elect(e: Expr, program: KernelProgram) -> Computation:
     """Whether the thread is the elected one of its group; (worlds, threads)."""
     extent = e.args[0].value if e.args and e.args[0].op == "int" else None
     if not isinstance(extent, int) or (extent % WARP and program.options.source):

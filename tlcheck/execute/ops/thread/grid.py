@@ -10,7 +10,7 @@ from math import prod
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.launches import grid
@@ -19,7 +19,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("sync_grid")
-def sync_grid(e: Expr, program: KernelProgram) -> Run:
+def sync_grid(e: Expr, program: KernelProgram) -> Computation:
     """All threads of all blocks come together."""
     blocks = prod(grid(program.function, program.scalars))
     if any(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call, extern
-from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.codes import Computation, Step
 from tlcheck.snapshot.ir import Attr, Expr
 
 
@@ -22,7 +22,7 @@ from tlcheck.snapshot.ir import Attr, Expr
     "prefetch_tma_descriptor",
     "warpgroup_fence_operand",
 )
-def hint(e: Expr, program: KernelProgram) -> Run:
+def hint(e: Expr, program: KernelProgram) -> Computation:
     """Do nothing: the instruction changes no values."""
     return lambda frame: 0
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import annotation, attribute, extern
-from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.codes import Computation, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.thread.wide import reshaped
@@ -95,7 +95,7 @@ _DECODERS = {
 
 
 @extern(*_DECODERS)
-def decode(e: Expr, program: KernelProgram) -> Run:
+def decode(e: Expr, program: KernelProgram) -> Computation:
     """(packed, decoded[, count]): elements of a few bits from 32-bit words; count: elements, or of fp4 words."""
     decoder = _DECODERS[str(e.value)]
     if digest(str(program.state.shared.get(_TEXT, "")), str(e.value)) != decoder.digest:

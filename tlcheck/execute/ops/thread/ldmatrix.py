@@ -13,7 +13,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.stops import NotModelled
@@ -22,7 +22,7 @@ from tlcheck.targets.nvidia import WARP
 
 
 @call("ptx_ldmatrix")
-def ldmatrix(e: Expr, program: KernelProgram) -> Run:
+def ldmatrix(e: Expr, program: KernelProgram) -> Computation:
     """(transposed, number, source, destination), or in old releases (transposed, number, ".b16", destination, its
     offset in elements, source, its offset).
     """
@@ -42,7 +42,7 @@ def ldmatrix(e: Expr, program: KernelProgram) -> Run:
     return _loading(rows, target)
 
 
-def _loading(rows: BufferElement, target: BufferElement) -> Run:
+def _loading(rows: BufferElement, target: BufferElement) -> Computation:
     def run(frame: Frame) -> Value:
         target.store(frame, rows.load(frame))
         return 0
@@ -91,6 +91,6 @@ def arranged(units: tuple[Array, Array], program: KernelProgram) -> Any:
     return arrange
 
 
-def _transposed_octets(e: Expr, program: KernelProgram, kind: Kind) -> Run:
+def _transposed_octets(e: Expr, program: KernelProgram, kind: Kind) -> Computation:
     """Transposed 8-bit elements move in pairs with the instruction; old releases load them one by one instead."""
     raise NotModelled(f"transposed ptx_ldmatrix of {kind.name}")

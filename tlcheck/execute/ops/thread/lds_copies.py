@@ -20,7 +20,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import COPIES
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cp_async import (
@@ -73,7 +73,7 @@ def loads_of(program: KernelProgram) -> Loads:
 
 
 @call("ptx_cp_async", family=AMD)
-def copy(e: Expr, program: KernelProgram) -> Run | Code:
+def copy(e: Expr, program: KernelProgram) -> Computation | Code:
     """Copy 4, 8 or 16 bytes. Where the predicate is false, zeros are stored and nothing is read.
 
     Before VectorizeLoop copies are narrower than the instructions that they become.
@@ -94,7 +94,7 @@ def _is_as_written(program: KernelProgram) -> bool:
 
 def _through_registers(
     target: BufferElement, source: BufferElement, condition: Code | None, program: KernelProgram
-) -> Run:
+) -> Computation:
     loads, state = loads_of(program), program.state
 
     def run(frame: Frame) -> Value:
@@ -110,7 +110,7 @@ def _through_registers(
 
 def _directly(
     e: Expr, places: tuple[BufferElement, BufferElement], condition: Code | None, program: KernelProgram
-) -> Run:
+) -> Computation:
     target, source = places
     begin, queue, loads = beginning(target, program), queue_of(program), loads_of(program)
     cleared = _cleared(e, target, program)
@@ -183,7 +183,7 @@ def of_waves(mask: Mask) -> Mask:
 
 
 @call("ptx_commit_group", family=AMD)
-def commit(e: Expr, program: KernelProgram) -> Run | Code:
+def commit(e: Expr, program: KernelProgram) -> Computation | Code:
     """Nothing: each copy is an operation of its own."""
     if _is_as_written(program):
         return commit_group(e, program)
@@ -191,7 +191,7 @@ def commit(e: Expr, program: KernelProgram) -> Run | Code:
 
 
 @call("ptx_wait_group", family=AMD)
-def wait(e: Expr, program: KernelProgram) -> Run | Code:
+def wait(e: Expr, program: KernelProgram) -> Computation | Code:
     """s_waitcnt vmcnt(n): go on when at most n of the wave's newest copies are under way."""
     if _is_as_written(program):
         return wait_group(e, program)

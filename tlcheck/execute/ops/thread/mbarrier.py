@@ -15,7 +15,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import annotation, call
 from tlcheck.execute.events import Observer, Observers
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.cluster_peers import destinations, used_at
@@ -195,7 +195,7 @@ def _pointed(e: Expr, program: KernelProgram) -> Barrier:
 
 
 @call("ptx_init_barrier_thread_count")
-def init(e: Expr, program: KernelProgram) -> Run:
+def init(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
     which, count = barrier(e.args[0], program), program.code(e.args[1])
 
@@ -214,7 +214,7 @@ def init(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("create_barriers", "create_list_of_mbarrier")
-def create(e: Expr, program: KernelProgram) -> Run:
+def create(e: Expr, program: KernelProgram) -> Computation:
     """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
     counts = [program.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
 
@@ -240,7 +240,7 @@ def declared(block: Block, program: KernelProgram) -> None:
 
 
 @call("ptx_arrive_barrier", "mbarrier_arrive")
-def arrive(e: Expr, program: KernelProgram) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.arrive: each active thread arrives once."""
     if len(e.args) > 1:
         raise NotModelled(f"{e.value} of another block")
@@ -258,7 +258,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_arrive_cluster_barrier")
-def arrive_at(e: Expr, program: KernelProgram) -> Run:
+def arrive_at(e: Expr, program: KernelProgram) -> Computation:
     """(barrier, rank): each active thread arrives once at the barrier of another block of its cluster, or its own.
 
     What it did before is over for those who wait there, as CUTLASS and TileLang rely on (`ClusterBarrier::arrive`).
@@ -280,7 +280,7 @@ def arrive_at(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
-def expect(e: Expr, program: KernelProgram) -> Run:
+def expect(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
     if len(e.args) != 2:
         raise NotModelled(f"{e.value} of another block")
@@ -303,7 +303,7 @@ def expect(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("mbarrier_wait_parity")
-def wait(e: Expr, program: KernelProgram) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
     which, parity = barrier(e.args[0], program), program.code(e.args[1])
     name, agents = which.barriers.name.partition("#")[0], agents_of(program.state)

@@ -19,7 +19,7 @@ from tlcheck.execute.compile.expressions import formatted
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import TensorCoreForm
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, lanes_of, reinterpreted
 from tlcheck.execute.ops.thread.mma import adding, reading, terms_of
@@ -49,7 +49,7 @@ _CDNA4 = {16: {"f16": (32,), "bf16": (32,), "i8": (64,)}, 32: {"f16": (16,), "bf
 
 
 @call("tvm_mfma")
-def mfma(e: Expr, program: KernelProgram) -> Run:
+def mfma(e: Expr, program: KernelProgram) -> Computation:
     """(name, layouts of A and B, types of A, B and C as vectors, then pointer and index of each vector): C += A * B."""
     m, k, kinds = _instruction(str(e.args[0].value), program.options.target)
     a_kind, b_kind, c_kind = (_kind_of(e.args[at], kind) for at, kind in zip((3, 4, 5), kinds, strict=True))

@@ -17,7 +17,7 @@ from tlcheck.execute.events import Cell, Observer, Operands, TensorCoreForm
 from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
 from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.matrix_products import for_blas, product
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
@@ -55,7 +55,7 @@ _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32), 4: (32, 64)}
 
 
 @call("ptx_mma")
-def mma(e: Expr, program: KernelProgram) -> Run:
+def mma(e: Expr, program: KernelProgram) -> Computation:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
@@ -111,7 +111,7 @@ def adding(
     c_at: Array,
     shape: tuple[int, int],
     kind: Kind,
-) -> Run:
+) -> Computation:
     """Adds the product of two operands to accumulators of a kind, whose elements are at `c_at` of a matrix."""
     state = c.state
     back, add_up = scatter(c_at, shape, len(state.worlds), state.threads), _adding_up(c, c_at, shape)

@@ -17,7 +17,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import TensorCoreForm
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0, factors
@@ -39,7 +39,7 @@ _REGISTERS, _SCALES, _SELECTORS = 9, 15, 17  # of the arguments
 
 
 @call("ptx_mma_block_scale")
-def mma(e: Expr, program: KernelProgram) -> Run:
+def mma(e: Expr, program: KernelProgram) -> Computation:
     """(type of C, shape, layouts of A and B, kind, factors of a row, types of A, B and the factors, then pointer and
     offset of A, B and C, pointers to the factors of A and B[, byte and thread of A, of B]): C += A * B, both scaled.
     """

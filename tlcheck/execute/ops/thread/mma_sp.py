@@ -18,7 +18,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import TensorCoreForm
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.mma import accumulator, adding, kind_named, operands, reading, shape_of, spread
@@ -31,7 +31,7 @@ WORD = 32  # bits of metadata in a thread
 
 
 @call("ptx_mma_sp")
-def mma_sp(e: Expr, program: KernelProgram) -> Run:
+def mma_sp(e: Expr, program: KernelProgram) -> Computation:
     """(as ptx_mma, then pointer and offset of the metadata, selector, saturate): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -20,24 +20,24 @@ _WARPS = 4  # of a group
 
 
 @call("get_lane_idx")
-def lane(e: Expr, program: KernelProgram) -> Run:
+def lane(e: Expr, program: KernelProgram) -> Computation:
     """The thread's number in its warp."""
     return _of_threads(e, program, lambda thread, warp, group: thread % warp)
 
 
 @call("get_warp_idx", "get_warp_idx_sync")
-def warp(e: Expr, program: KernelProgram) -> Run:
+def warp(e: Expr, program: KernelProgram) -> Computation:
     """The number of its warp."""
     return _of_threads(e, program, lambda thread, warp, group: thread // warp)
 
 
 @call("get_warp_group_idx")
-def group(e: Expr, program: KernelProgram) -> Run:
+def group(e: Expr, program: KernelProgram) -> Computation:
     """The number of its group of warps."""
     return _of_threads(e, program, lambda thread, warp, group: thread // (warp * group))
 
 
-def _of_threads(e: Expr, program: KernelProgram, number: Callable[[Array, int, int], Array]) -> Run:
+def _of_threads(e: Expr, program: KernelProgram, number: Callable[[Array, int, int], Array]) -> Computation:
     if program.iterating:
         raise NotModelled(f"{e.value} in T.Parallel")
     sizes = [int(a.value or 0) if a.op == "int" else 0 for a in e.args]

@@ -23,7 +23,7 @@ from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, is_poison, kind_of, maximum, minimum, rounding
 from tlcheck.execute.ops.thread.sync import await_warps, meet
@@ -50,14 +50,14 @@ _PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
 
 
 @extern("tl::AllReduce", "tl::AllReduce::run_hopper")
-def all_reduce(e: Expr, program: KernelProgram) -> Run:
+def all_reduce(e: Expr, program: KernelProgram) -> Computation:
     """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
     value, combined = program.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), program)
     return lambda frame: combined(frame, value.run(frame))
 
 
 @extern("tl::AllReduce::run_batch")
-def all_reduce_batch(e: Expr, program: KernelProgram) -> Run:
+def all_reduce_batch(e: Expr, program: KernelProgram) -> Computation:
     """(pointer to values[, workspace]): each of the values becomes its combination."""
     operation, *numbers = template_arguments(str(e.value))
     if len(numbers) not in (5, 6) or not all(n.isdigit() for n in numbers[-2:]):
@@ -188,10 +188,10 @@ def _of_numbers(combine: Combine, kind: Kind) -> Combine:
     return run
 
 
-def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
+def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Computation]:
     """(value): the combination over the warp, in every lane."""
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
         cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind

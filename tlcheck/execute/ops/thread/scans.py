@@ -21,7 +21,7 @@ from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, nothing_in, rounding
 from tlcheck.execute.ops.tile.extremes import accumulated
@@ -38,7 +38,7 @@ _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumO
 
 
 @extern("tl::CumSum1D", "tl::CumMax1D", "tl::InclusiveScan1D")
-def scan_line(e: Expr, program: KernelProgram) -> Run:
+def scan_line(e: Expr, program: KernelProgram) -> Computation:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
     reverse, length = "true" in parameters[1:2] or "1" in parameters[1:2], _literal(e.args[2])
@@ -51,7 +51,7 @@ def scan_line(e: Expr, program: KernelProgram) -> Run:
 
 
 @extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
-def scan_rows(e: Expr, program: KernelProgram) -> Run:
+def scan_rows(e: Expr, program: KernelProgram) -> Computation:
     """<[op, ]threads[, axis[, reverse]]>(src, dst, rows, columns[, stride of src, of dst])."""
     combine, parameters = _parameters(e)
     _require_warps(parameters, program)
@@ -176,7 +176,7 @@ def _scanning(
     combine: np.ufunc,
     program: KernelProgram,
     undefined: Array | None = None,
-) -> Run:
+) -> Computation:
     """undefined: elements of a line, (length), whose value nobody knows."""
     source = lines.place(e.args[0], source_strides, program)
     target = lines.place(e.args[1], target_strides, program)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, LastMask
 from tlcheck.execute.memory.values import Value, kind_of
 from tlcheck.execute.stops import NotModelled
@@ -18,7 +18,7 @@ from tlcheck.targets.nvidia import WARP
 
 
 @call("ptx_stmatrix")
-def stmatrix(e: Expr, program: KernelProgram) -> Run:
+def stmatrix(e: Expr, program: KernelProgram) -> Computation:
     """(transposed, number of matrices, row address of each thread, a register for each matrix[, shape])."""
     transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)
     if any(a.value != "m8n8" for a in e.args[3 + number :]) or program.state.threads % WARP:

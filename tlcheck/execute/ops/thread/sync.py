@@ -13,7 +13,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.cluster_barriers import sync_cluster
@@ -87,7 +87,7 @@ def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
 
 
 @call("sync_warp", "syncwarp")
-def warp_sync(e: Expr, program: KernelProgram) -> Run:
+def warp_sync(e: Expr, program: KernelProgram) -> Computation:
     """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
     return _within_warps(program)
 
@@ -106,7 +106,7 @@ def nothing(frame: Frame) -> int:
 
 
 @call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
-def storage_sync(e: Expr, program: KernelProgram) -> Run:
+def storage_sync(e: Expr, program: KernelProgram) -> Computation:
     """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads]).
 
     For the scope "warp" TileLang prints nothing, and since Volta the threads of a warp need not stay together (CUDA C++
@@ -223,7 +223,7 @@ def _let_go(counters: _Counters, number: int, threads: Array, program: KernelPro
 
 
 @call("named_barrier_arrive")
-def arrive(e: Expr, program: KernelProgram) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Computation:
     """bar.arrive (number, threads): the threads are counted and go on."""
     if any(a.op != "int" for a in e.args):
         raise NotModelled("barrier of unknown number or threads")
@@ -239,7 +239,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
 
 
 @extern(*THREAD_FENCES)
-def thread_fence(e: Expr, program: KernelProgram) -> Run:
+def thread_fence(e: Expr, program: KernelProgram) -> Computation:
     """__threadfence and its kin: with atomics, what a thread does before them comes before what follows."""
     wide = THREAD_FENCES[str(e.value)]
 
@@ -253,7 +253,7 @@ def thread_fence(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("fence_proxy_async", "ptx_fence_barrier_init")
-def fence(e: Expr, program: KernelProgram) -> Run:
+def fence(e: Expr, program: KernelProgram) -> Computation:
     """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
 
     fence.mbarrier_init says so of mbarriers alone. It stands where they are made, before anything else is written.

@@ -16,7 +16,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.thread.tcgen05_forms import LANES
@@ -180,7 +180,7 @@ class _Tcgen05Copy:
 
 
 @call("tcgen05_ld")
-def load(e: Expr, program: KernelProgram) -> Run:
+def load(e: Expr, program: KernelProgram) -> Computation:
     """Tensor memory to registers; see `_Tcgen05Copy.of`."""
     copy = _Tcgen05Copy.of(e, program)
     place, registers, observers, state = copy.place, copy.registers, program.observers, program.state
@@ -199,7 +199,7 @@ def load(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("tcgen05_st")
-def store(e: Expr, program: KernelProgram) -> Run:
+def store(e: Expr, program: KernelProgram) -> Computation:
     """Registers to tensor memory; see `_Tcgen05Copy.of`."""
     copy = _Tcgen05Copy.of(e, program)
     place, registers, observers, state = copy.place, copy.registers, program.observers, program.state

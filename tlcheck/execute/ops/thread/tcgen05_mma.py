@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, TensorCoreForm
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, nothing_in
@@ -182,7 +182,7 @@ def _adds_on(product: _Product, before: _Product) -> bool:
 
 
 @call("ptx_tcgen05_mma_ss")
-def from_shared(e: Expr, program: KernelProgram) -> Run:
+def from_shared(e: Expr, program: KernelProgram) -> Computation:
     """(type of A, descriptor of A, its offset, of B, its offset, sums, their offset, instruction descriptor, whether it
     adds, masks of four words[, whether it is .ws[, of two blocks]]).
     """
@@ -192,7 +192,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_tcgen05_mma_ts")
-def from_tensor_memory(e: Expr, program: KernelProgram) -> Run:
+def from_tensor_memory(e: Expr, program: KernelProgram) -> Computation:
     """(type of A, address of A, its offset, descriptor of B, its offset, ...); the rest as for `from_shared`."""
     form = form_of(e)
     if not form.left_by_k:
@@ -206,7 +206,7 @@ Scaling = Callable[[Frame, Issuer], Array]
 
 def issuing(
     e: Expr, form: ProductForm, left: LocatedOperand, program: KernelProgram, scaling: Scaling | None = None
-) -> Run:
+) -> Computation:
     """A product of a form. scaling: of one that is block-scaled."""
     if scaling is None:
         _refuse_others(e)
@@ -261,7 +261,7 @@ def _refuse_others(e: Expr) -> None:
 
 
 @call("tcgen05_mma_arrive")
-def commit(e: Expr, program: KernelProgram) -> Run:
+def commit(e: Expr, program: KernelProgram) -> Computation:
     """tcgen05.commit: a thread of each warp arrives at an mbarrier once its products before this are complete.
 
     Of two blocks it arrives at the barriers of both (`tl_templates/cuda/tcgen_05.h`: a multicast with the mask 3, which

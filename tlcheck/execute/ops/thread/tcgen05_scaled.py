@@ -6,7 +6,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.tcgen05_forms import constant_bits, numbers_of, scaled_form_of
@@ -19,7 +19,7 @@ _SCALES_A, _SCALES_B = 9, 11
 
 
 @call("ptx_tcgen05_mma_blockscaled_ss")
-def product(e: Expr, program: KernelProgram) -> Run:
+def product(e: Expr, program: KernelProgram) -> Computation:
     """(type of A, descriptor of A, its offset, of B, its offset, sums, their offset, instruction descriptor, whether it
     adds, factors of A, columns further on, of B, columns further on, two that are reserved, whether of two blocks).
 

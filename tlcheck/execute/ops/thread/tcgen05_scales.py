@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, kind_of
@@ -34,7 +34,7 @@ _SCOPE = "shared.tmem"
 
 
 @call("ptx_tcgen05_sf_warp_transpose")
-def transpose(e: Expr, program: KernelProgram) -> Run:
+def transpose(e: Expr, program: KernelProgram) -> Computation:
     """(address): a warp transposes 4 x 32 words in place, as tcgen05.cp wants them (`tl_templates/cuda/tcgen_05.h`)."""
     if program.state.threads % WARP:
         raise NotModelled("warp instruction in a block of incomplete warps")
@@ -83,7 +83,7 @@ class _ScaleCopy:
 
 
 @call("ptx_tcgen05_cp_warpx4")
-def copy(e: Expr, program: KernelProgram) -> Run:
+def copy(e: Expr, program: KernelProgram) -> Computation:
     """(address, where tensor memory's address is, columns further on): tcgen05.cp.32x128b.warpx4 (PTX 9.7.16.9.2).
 
     Each row of 16 bytes becomes four columns of a lane, the same in each quarter of the lanes. Of two blocks each
@@ -173,7 +173,7 @@ class ScaleFactors:
     """An argument that names scale factors of some rows, of as many blocks: where they are, of each block."""
 
     place: BufferElement
-    first: Run
+    first: Computation
     further: Code
     rows: int
     blocks: Blocks

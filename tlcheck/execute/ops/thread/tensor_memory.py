@@ -16,7 +16,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, moved
@@ -200,7 +200,7 @@ def address(e: Expr, program: KernelProgram) -> Code:
     return joined(lambda row, at: (row << 16) + at * bits // (8 * WORD) + first, lane, element)
 
 
-def base(pointer: Expr, program: KernelProgram) -> Run:
+def base(pointer: Expr, program: KernelProgram) -> Computation:
     """The address that a pointer's word keeps, or before LowerSharedTmem that of the buffer that it points to."""
     declared = program.pointers.declared(pointer)
     if declared is not None and declared.scope == _SCOPE:
@@ -227,7 +227,7 @@ def kind_at(pointer: Expr, program: KernelProgram) -> Kind:
 
 
 @call("ptx_init_tensor_memory")
-def allocate(e: Expr, program: KernelProgram) -> Run:
+def allocate(e: Expr, program: KernelProgram) -> Computation:
     """tcgen05.alloc (where the address is written, columns): a warp."""
     address, count, memory = program.pointer(e.args[0]), program.code(e.args[1]), TensorMemory.of(program)
     require = require_one_group(e, program)
@@ -245,7 +245,7 @@ def allocate(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_deallocate_tensor_memory")
-def deallocate(e: Expr, program: KernelProgram) -> Run:
+def deallocate(e: Expr, program: KernelProgram) -> Computation:
     """tcgen05.dealloc (where the address is, columns): a warp.
 
     Of two blocks it has to come after the allocation by the other one: else the launch fails on a device (CUTLASS issue
@@ -277,7 +277,7 @@ def _require_allocated(address: BufferElement, frame: Frame, program: KernelProg
 
 
 @call("tcgen05_before_thread_sync", "tcgen05_after_thread_sync")
-def fence(e: Expr, program: KernelProgram) -> Run:
+def fence(e: Expr, program: KernelProgram) -> Computation:
     """tcgen05.fence: what is ordered by the synchronization of threads after or before it (PTX 9.7.16.11)."""
     after = e.value == "tcgen05_after_thread_sync"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
-from tlcheck.execute.memory.codes import Code, Run, Step
+from tlcheck.execute.memory.codes import Code, Computation, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.stops import NotModelled
@@ -30,7 +30,7 @@ def scope(stmt: Attr, program: KernelProgram) -> Step:
 
 
 @call("tvm_thread_allreduce")
-def all_reduce(e: Expr, program: KernelProgram) -> Run:
+def all_reduce(e: Expr, program: KernelProgram) -> Computation:
     """(1, value, condition, result, axes): result = the combination over the threads for which the condition holds."""
     count, value, condition, result, *axes = e.args
     if count.value != 1 or result.op != "load" or result.buffer is None or program.iterating:
@@ -65,7 +65,7 @@ def _reducer(program: KernelProgram) -> tuple[int, int, Code, Expr]:
     return left.uid, right.uid, program.code(result), neutral
 
 
-def _variable(uid: int) -> Run:
+def _variable(uid: int) -> Computation:
     return lambda frame: frame.variables[uid]
 
 

@@ -24,7 +24,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing
 from tlcheck.execute.ops.thread.descriptors import swizzled
@@ -147,7 +147,7 @@ def _matrix(place: BufferElement, rows: int, k: int, by_k: bool, leading: int, w
 
 
 @call("tl_gemm")
-def product(e: Expr, program: KernelProgram) -> Run:
+def product(e: Expr, program: KernelProgram) -> Computation:
     """(name with template arguments, A, B, C)."""
     text = str(e.args[0].value)
     form, by_registers = _form(text), library_name(text) == "tl::gemm_rs"
@@ -229,7 +229,7 @@ def _issue(
     right: Operand,
     sums: tuple[Array, Array],
     program: KernelProgram,
-) -> Run:
+) -> Computation:
     queue, finish = ProductQueue.of(program), finished(place.kind, program.options)
     reason = program.state.reason(f"element of {place.name} read before its wgmma was waited for")
     own = form.place_of(np.arange(program.state.threads))[1]

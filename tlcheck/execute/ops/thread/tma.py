@@ -17,7 +17,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import STORES, Observer
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, OfLanes, one_value
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
@@ -58,7 +58,7 @@ def _bulk(
 
 
 @call("tma_load", "tma_load_im2col", "tma_load_multicast", "tma_load_gather4")
-def load(e: Expr, program: KernelProgram) -> Run:
+def load(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint).
 
     A multicast has a mask of ranks after the shared address: the same copy for each of these blocks, to the same place
@@ -331,7 +331,7 @@ class _Stores:
 
 
 @call("tma_store", "tma_store_scatter4")
-def store(e: Expr, program: KernelProgram) -> Run:
+def store(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...). One to
     four rows (tma_store_scatter4) never adds.
 
@@ -414,7 +414,7 @@ class _Leaving:
 
 
 @call("tma_store_arrive")
-def commit(e: Expr, program: KernelProgram) -> Run:
+def commit(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.bulk.commit_group."""
     stores, agents = _Stores.of(program), agents_of(program.state)
 
@@ -426,7 +426,7 @@ def commit(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("tma_store_wait")
-def wait(e: Expr, program: KernelProgram) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
 
     A second argument that is 0 leaves the `.read` out: what they write is waited for as well.

@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.execute.ops.thread.sync import await_warps, meet
@@ -74,10 +74,10 @@ _SHUFFLES: dict[str, tuple[Source, tuple[str, ...]]] = {
 }
 
 
-def _shuffle(source: Source) -> Callable[[Expr, KernelProgram], Run]:
+def _shuffle(source: Source) -> Callable[[Expr, KernelProgram], Computation]:
     """(mask, value, lane or distance[, width[, warp size]]): the value of another lane of the same segment."""
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         value, by = program.code(e.args[1]), program.code(e.args[2])
         width = program.code(e.args[3]) if len(e.args) > 3 else None
         kind, (thread, lane) = kind_of(e.args[1].dtype), _threads(program)
@@ -146,10 +146,10 @@ _VOTES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Run]:
+def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Computation]:
     """([mask, ]condition): what the active lanes of the warp say together; without a condition they all say yes."""
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         condition = program.code(e.args[-1]) if e.args else None
         kind, warp = kind_of(e.dtype), program.options.target.warp
         whole = len(e.args) > 1 and names_all_lanes(e.args[0])
@@ -175,7 +175,7 @@ for _name, (_combine, _others, _externs) in _VOTES.items():
 
 @call("match_any_sync")
 @extern("__match_any_sync")
-def match_any(e: Expr, program: KernelProgram) -> Run:
+def match_any(e: Expr, program: KernelProgram) -> Computation:
     """(mask, value): the active lanes of the warp that have the same value, as bits."""
     value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
     whole = names_all_lanes(e.args[0])
@@ -193,7 +193,7 @@ def match_any(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("match_all_sync")
-def match_all(e: Expr, program: KernelProgram) -> Run:
+def match_all(e: Expr, program: KernelProgram) -> Computation:
     """(mask, value): all active lanes if they have the same value, no lane otherwise, as bits."""
     value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
     whole = names_all_lanes(e.args[0])
@@ -211,10 +211,10 @@ def match_all(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Run]:
+def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Computation]:
     """(condition): a barrier of the block, and what its threads say together."""
 
-    def handler(e: Expr, program: KernelProgram) -> Run:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         condition, kind = program.code(e.args[-1]), kind_of(e.dtype)
 
         def run(frame: Frame) -> Value:

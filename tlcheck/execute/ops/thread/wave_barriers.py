@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.ops.thread.cp_async import queue_of
 from tlcheck.execute.ops.thread.lds_copies import loads_of, of_waves
@@ -22,14 +22,14 @@ _HAS_WAVE_BARRIERS = Release.of("0.1.14")  # the first release that prints __bui
 
 
 @call("sync_warp", "syncwarp", family=AMD)
-def wave_sync(e: Expr, program: KernelProgram) -> Run | Code:
+def wave_sync(e: Expr, program: KernelProgram) -> Computation | Code:
     """T.sync_warp: a wave barrier, or nothing at all."""
     printed = program.options.printed and program.release < _HAS_WAVE_BARRIERS
     return nothing if printed else warp_sync(e, program)
 
 
 @call("tvm_storage_sync", family=AMD)
-def block_sync(e: Expr, program: KernelProgram) -> Run | Code:
+def block_sync(e: Expr, program: KernelProgram) -> Computation | Code:
     """(scope[, number of the barrier, threads])."""
     scope = e.args[0].value if e.args and e.args[0].op == "str" else None
     if not program.options.printed or scope is None:

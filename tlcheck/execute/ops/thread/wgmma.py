@@ -14,7 +14,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, loop
 from tlcheck.execute.events import Cell, TensorCoreForm
-from tlcheck.execute.memory.codes import Run, Step, counter
+from tlcheck.execute.memory.codes import Computation, Step, counter
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.ops.thread.mma import finished, kind_named, shape_of
@@ -55,7 +55,7 @@ def form_of(e: Expr, first: int, bits: int = 256) -> Form:
 
 
 @call("ptx_wgmma_ss")
-def from_shared(e: Expr, program: KernelProgram) -> Run:
+def from_shared(e: Expr, program: KernelProgram) -> Computation:
     """(shape, is A K-major, is B, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
     A and B are descriptors, and their offsets in 16 bytes.
@@ -100,7 +100,7 @@ def in_a_loop(stmt: For, program: KernelProgram) -> Step | None:
 
 
 @call("ptx_wgmma_rs")
-def from_registers(e: Expr, program: KernelProgram) -> Run:
+def from_registers(e: Expr, program: KernelProgram) -> Computation:
     """(shape, is B K-major, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
     A lies in registers, as for mma.
@@ -139,7 +139,7 @@ def held(e: Expr, at: int, k: int, kind: Kind, program: KernelProgram) -> Operan
     return left
 
 
-def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: KernelProgram) -> Run:
+def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: KernelProgram) -> Computation:
     """Start C = scale * C + A * B; arguments from `at` on: C, its offset, the three scales."""
     scale = program.code(e.args[at + 2])
     if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):

@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.descriptors import swizzled
@@ -74,7 +74,7 @@ def decode(word: int) -> MatrixDescriptor:
 
 
 @call("initialize_wgmma_descriptor")
-def initialize(e: Expr, program: KernelProgram) -> Run:
+def initialize(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, address, layout, LBO, SBO in 16 bytes)."""
     layout, lbo, sbo = (program.code(a) for a in e.args[2:5])
     return describing(e, lambda code: _SPANS[code], layout, lbo, sbo, program)
@@ -82,7 +82,7 @@ def initialize(e: Expr, program: KernelProgram) -> Run:
 
 def describing(
     e: Expr, span_of: Callable[[int], int], layout: Code, lbo: Code, sbo: Code, program: KernelProgram
-) -> Run:
+) -> Computation:
     """Writes a descriptor (descriptor, address, ...); the address's allocation is numbered by its pointer.
 
     span_of: bytes of the swizzle by its code. lbo, sbo: in 16 bytes.
@@ -110,7 +110,7 @@ _TCGEN05_SPANS = {0: 0, 2: 128, 4: 64, 6: 32}  # by the layout code of a descrip
 
 
 @call("initialize_tcgen05_descriptor")
-def initialize_tcgen05(e: Expr, program: KernelProgram) -> Run:
+def initialize_tcgen05(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, address, LBO, SBO in 16 bytes, base offset, whether LBO is absolute, layout)."""
     if any(a.op != "int" or a.value for a in e.args[4:6]):
         raise NotModelled("tcgen05 descriptor with a base offset, or an absolute leading offset")
@@ -132,7 +132,7 @@ def allocations(program: KernelProgram) -> list[BufferElement]:
 
 
 @call("increase_descriptor_offset")
-def increase(e: Expr, program: KernelProgram) -> Run:
+def increase(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, bytes): the start moves on."""
     target, octets = program.pointer(e.args[0]), program.code(e.args[1])
 

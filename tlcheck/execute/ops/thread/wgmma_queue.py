@@ -18,7 +18,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import PRODUCTS, Operands
 from tlcheck.execute.memory.cells import Cells, Position
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.mma import multiplied
@@ -178,7 +178,7 @@ class ProductQueue:
 
 
 @call("warpgroup_arrive")
-def arrive(e: Expr, program: KernelProgram) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.fence: registers that the warpgroup has written may be used by its instructions."""
     fences = ProductQueue.of(program).fences
 
@@ -212,7 +212,7 @@ def _added_together(products: list[Product]) -> Iterator[list[Product]]:
 
 
 @call("warpgroup_commit_batch")
-def commit(e: Expr, program: KernelProgram) -> Run:
+def commit(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
     queue = ProductQueue.of(program)
 
@@ -227,7 +227,7 @@ def commit(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("warpgroup_wait", "wait_wgmma")
-def wait(e: Expr, program: KernelProgram) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. In the source there are none."""
     queue, newest = ProductQueue.of(program), program.code(e.args[0])
 

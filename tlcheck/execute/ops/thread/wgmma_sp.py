@@ -10,7 +10,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.mma_sp import metadata, selector, spots
@@ -23,7 +23,7 @@ ROW = 512  # bits of a row of A with its zeros
 
 
 @call("ptx_wgmma_sp_ss")
-def from_shared(e: Expr, program: KernelProgram) -> Run:
+def from_shared(e: Expr, program: KernelProgram) -> Computation:
     """(as ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector)."""
     form = form_of(e, 3, ROW)
     kept = in_shared(e, 6, (form.m, form.k // 2), form.left, bool(e.args[1].value), program)
@@ -32,7 +32,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("ptx_wgmma_sp_rs")
-def from_registers(e: Expr, program: KernelProgram) -> Run:
+def from_registers(e: Expr, program: KernelProgram) -> Computation:
     """(as ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector)."""
     form = form_of(e, 2, ROW)
     kept = held(e, 5, form.k // 2, form.left, program)

@@ -13,7 +13,7 @@ import numpy as np
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, kind_of
 from tlcheck.execute.stops import NotModelled
@@ -23,8 +23,8 @@ _BULK_ALIGNED = 16  # bytes, of addresses of st.bulk
 _WIDTHS = {"ldg": (32, 64, 128, 256), "lds": (32, 64, 128), "stg": (32, 64, 128, 256), "sts": (32, 64, 128)}
 
 
-def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
-    def handler(e: Expr, program: KernelProgram) -> Run:
+def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Computation]:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         kind = program.addresses.kind(e.args[0])
         place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
@@ -40,8 +40,8 @@ def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
     return handler
 
 
-def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
-    def handler(e: Expr, program: KernelProgram) -> Run:
+def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Computation]:
+    def handler(e: Expr, program: KernelProgram) -> Computation:
         kind = program.addresses.kind(e.args[0])
         written = _written(e.args[1], kind)
         value, word = program.code(written), kind_of(written.dtype)
@@ -83,11 +83,11 @@ def _lanes(values: Array, frame: Frame) -> Array:
     return values if values.ndim > 2 else np.broadcast_to(values, (1, frame.worlds, frame.lanes))
 
 
-def _predicate(e: Expr, number: int, program: KernelProgram) -> Run | None:
+def _predicate(e: Expr, number: int, program: KernelProgram) -> Computation | None:
     return program.code(e.args[number]).run if len(e.args) > number else None
 
 
-def _allowed(predicate: Run | None, frame: Frame) -> Array | None:
+def _allowed(predicate: Computation | None, frame: Frame) -> Array | None:
     if predicate is None:
         return frame.active
     return frame.among(np.broadcast_to(np.asarray(predicate(frame), np.bool_), (frame.worlds, frame.lanes)))
@@ -104,7 +104,7 @@ def _cleared(address: Expr, octets: int, program: KernelProgram) -> BufferElemen
 
 
 @call("ptx_st_bulk_shared")
-def bulk_zeros(e: Expr, program: KernelProgram) -> Run:
+def bulk_zeros(e: Expr, program: KernelProgram) -> Computation:
     """st.bulk (address, bytes, value): a thread writes zeros to shared memory (PTX 9.7.9.14)."""
     if any(a.op != "int" for a in e.args[1:3]) or e.args[2].value or not e.args[1].value:
         raise NotModelled("ptx_st_bulk_shared of unknown size or value")

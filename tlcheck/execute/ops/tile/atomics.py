@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted, kind_of
 from tlcheck.execute.ops.thread.atomics import require_memory
@@ -22,24 +22,24 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("atomicadd")
-def atomicadd(e: Expr, program: KernelProgram) -> Run:
+def atomicadd(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become sums."""
     return _combined(e, program, np.add)
 
 
 @call("atomicmax")
-def atomicmax(e: Expr, program: KernelProgram) -> Run:
+def atomicmax(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become maxima."""
     return _combined(e, program, np.maximum)
 
 
 @call("atomicmin")
-def atomicmin(e: Expr, program: KernelProgram) -> Run:
+def atomicmin(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become minima."""
     return _combined(e, program, np.minimum)
 
 
-def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Run:
+def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Computation:
     require_memory(e.args[1], program)
     region = region_of(e.args[1], program)
     lattice = Lattice([region.sizes[axis] for axis in region.long], program)
@@ -67,7 +67,7 @@ def _source(source: Region, target: Region, lattice: Lattice, program: KernelPro
     return Tile(source, program, lattice, source.long)
 
 
-def _with_value(e: Expr, target: Tile, program: KernelProgram, operation: np.ufunc) -> Run:
+def _with_value(e: Expr, target: Tile, program: KernelProgram, operation: np.ufunc) -> Computation:
     value, source, exact = program.code(e), kind_of(e.dtype), program.options.exact
 
     def run(frame: Frame) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, destinations, moved, used_at
@@ -26,7 +26,7 @@ from tlcheck.snapshot.ir import Expr
 _MOST_RANKS = 16
 
 
-def to_a_block(e: Expr, source: Tile, target: Tile, program: KernelProgram) -> Run:
+def to_a_block(e: Expr, source: Tile, target: Tile, program: KernelProgram) -> Computation:
     """Copy a tile to the rank that `dst_block` names, and arrive once at the barrier there."""
     computed = dict(e.computed)
     rank = program.code(computed["dst_block"] if "dst_block" in computed else _number(e, "dst_block"))
@@ -138,7 +138,7 @@ class _Multicast:
         self.program.observers.acquired(self.key, mask)
 
 
-def to_several(e: Expr, source: Tile, target: Tile, program: KernelProgram) -> Run:
+def to_several(e: Expr, source: Tile, target: Tile, program: KernelProgram) -> Computation:
     """Copy a tile to all blocks in `cluster_mask`."""
     word = int(dict(e.annotations)["cluster_mask"])
     ranks = [rank for rank in range(_MOST_RANKS) if word >> rank & 1]

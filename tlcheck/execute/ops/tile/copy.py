@@ -20,7 +20,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import COPIES, LOADS, STORES, Observer, Operation
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.thread.mbarrier import barrier
@@ -36,7 +36,7 @@ _OF_ROWS = {"is_gather4": True, "is_scatter4": False}
 
 
 @call("copy", "async_copy", "tma_copy")
-def copy(e: Expr, program: KernelProgram) -> Run:
+def copy(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become those of the source."""
     for note, _ in e.annotations:
         if note in _OF_ROWS:

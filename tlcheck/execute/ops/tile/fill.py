@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted, kind_of
 from tlcheck.execute.ops.tile.regions import block_frame, differs, region_of, whole
@@ -15,7 +15,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("fill")
-def fill(e: Expr, program: KernelProgram) -> Run:
+def fill(e: Expr, program: KernelProgram) -> Computation:
     """The region's elements become the value."""
     target, value = whole(region_of(e.args[0], program), program), program.code(e.args[1])
     source, exact = kind_of(e.args[1].dtype), program.options.exact

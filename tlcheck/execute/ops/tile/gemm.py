@@ -22,7 +22,7 @@ from tlcheck.execute.compile.registry import CALLS, call
 from tlcheck.execute.events import PRODUCTS, TENSOR_PRODUCTS, Cell, Operands, Operation
 from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, Kind, Value
@@ -40,7 +40,7 @@ _WAIT = 15  # how many products may go on
 
 
 @call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm")
-def gemm(e: Expr, program: KernelProgram) -> Run | Code:
+def gemm(e: Expr, program: KernelProgram) -> Computation | Code:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if has_factors(e):
         return CALLS["gemm_blockscaled"](e, program)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_per_world
 from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, Value
@@ -61,7 +61,7 @@ class Shard:
 
 def of_pairs(
     tiles: tuple[Tile, Tile, Tile], across: tuple[bool, bool], clear: Code, done: Barrier | None, program: KernelProgram
-) -> Run:
+) -> Computation:
     """The product of A and B of both blocks, added to C of both. across: whether A, B are transposed."""
     observers = program.observers
 
@@ -87,7 +87,7 @@ def of_pairs(
     return by_even(run, program)
 
 
-def by_even(run: Run, program: KernelProgram) -> Run:
+def by_even(run: Computation, program: KernelProgram) -> Computation:
     """Return what the blocks of even rank do alone: TileLang issues a product of two blocks in these."""
     even = clusters_of(program).rank[:, None] % _BLOCKS == 0
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, kind_of
@@ -29,7 +29,7 @@ _CLEAR = 9  # the argument that clears the sums
 
 
 @call("gemm_blockscaled", "tcgen05_gemm_blockscaled")
-def gemm(e: Expr, program: KernelProgram) -> Run:
+def gemm(e: Expr, program: KernelProgram) -> Computation:
     """(A, B, C, both flags, M, N, K, policy, clear, ..., factors of A, of B, first term)."""
     notes, tiles = dict(e.annotations), [whole(region_of(a, program), program) for a in e.args[:3]]
     scales = [whole(region_of(a, program), program) for a in e.args[3:] if is_region(a)][-2:]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind
 from tlcheck.execute.ops.tile.gemm import accumulate, matrices, multiplied
@@ -25,7 +25,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("gemm_sp", "wgmma_gemm_sp", "gemm_sp_py")
-def gemm_sp(e: Expr, program: KernelProgram) -> Run:
+def gemm_sp(e: Expr, program: KernelProgram) -> Computation:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if e.value == "gemm_sp_py" or e.args[6].dtype != "bool":
         raise NotModelled("gemm_sp with metadata in the order of CUTLASS")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.matrix_products import product
 from tlcheck.execute.memory.values import Array, kind_of
@@ -29,7 +29,7 @@ _TERMS = 16  # of a factor
 _ROW_MAJOR, _BY_TERMS = "rowmajor", "blockscaled_chunk_kmajor"
 
 
-def into_fragment(e: Expr, tiles: Sequence[Tile], scales: Sequence[Tile], program: KernelProgram) -> Run:
+def into_fragment(e: Expr, tiles: Sequence[Tile], scales: Sequence[Tile], program: KernelProgram) -> Computation:
     """C += (A * factors) @ (B * factors). tiles: A, B, C. scales: of A and of B."""
     notes, (a, b, c), across = dict(e.annotations), tiles, [bool(f.value) for f in e.args[3:5]]
     layout = str(notes.get("sf_layout", _ROW_MAJOR)).strip('"')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
-from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.codes import Computation, Step
 from tlcheck.snapshot.ir import Attr, Expr
 
 
@@ -20,7 +20,7 @@ from tlcheck.snapshot.ir import Attr, Expr
     "pdl_trigger",
     "set_max_nreg",
 )
-def hint(e: Expr, program: KernelProgram) -> Run:
+def hint(e: Expr, program: KernelProgram) -> Computation:
     """Do nothing."""
     return lambda frame: 0
 

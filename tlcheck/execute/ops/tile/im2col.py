@@ -12,7 +12,7 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.tile.regions import block_frame, region_of, whole
@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("im2col", "c2d_im2col")
-def im2col(e: Expr, program: KernelProgram) -> Run:
+def im2col(e: Expr, program: KernelProgram) -> Computation:
     """The tile becomes a block of the matrix of patches."""
     image, target = region_of(e.args[0], program), whole(region_of(e.args[1], program), program)
     if len(image.buffer.shape) != 4:

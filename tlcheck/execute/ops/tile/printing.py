@@ -8,14 +8,14 @@ from __future__ import annotations
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
 from tlcheck.execute.events import Observer
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Value
 from tlcheck.snapshot.ir import Expr
 
 
 @extern("debug_print_msg", "debug_print_var")
-def printed(e: Expr, program: KernelProgram) -> Run:
+def printed(e: Expr, program: KernelProgram) -> Computation:
     """`debug_print_var(text, value)`, in each thread; `debug_print_msg(text)`."""
     observers = program.observers
     if not observers.hear(Observer.printed):
@@ -31,7 +31,7 @@ def printed(e: Expr, program: KernelProgram) -> Run:
 
 
 @extern("debug_print_buffer_value")
-def printed_element(e: Expr, program: KernelProgram) -> Run:
+def printed_element(e: Expr, program: KernelProgram) -> Computation:
     """`debug_print_buffer_value(text, name, number of the element, its value)`."""
     observers = program.observers
     if not observers.hear(Observer.element_printed):
@@ -51,7 +51,7 @@ def printed_element(e: Expr, program: KernelProgram) -> Run:
 
 
 @extern("tlcheck_breakpoint")
-def stopped(e: Expr, program: KernelProgram) -> Run:
+def stopped(e: Expr, program: KernelProgram) -> Computation:
     """`tlcheck_breakpoint(file, line, name, value, ...)`: see `tlcheck.worker.breakpoints`."""
     observers = program.observers
     if not observers.hear(Observer.breakpoint_reached):

@@ -9,14 +9,14 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.stops import Unkept
 from tlcheck.snapshot.ir import Expr
 
 
 @call("assume", "device_assert", "device_assert_with_msg")
-def promise(e: Expr, program: KernelProgram) -> Run:
+def promise(e: Expr, program: KernelProgram) -> Computation:
     """The condition holds in all active lanes. Raises Unkept where it does not."""
     condition, stmt = program.code(e.args[0]), program.state.at
     line = program.state.line

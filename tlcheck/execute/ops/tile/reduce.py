@@ -24,7 +24,7 @@ from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Operands
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.tile.extremes import reduced
@@ -59,7 +59,7 @@ KINDS = {
 
 
 @call("reduce")
-def reduce(e: Expr, program: KernelProgram) -> Run:
+def reduce(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become the reductions of the source's along an axis."""
     kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)
     if kind is None or not isinstance(axis, int):

@@ -20,7 +20,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call, store
 from tlcheck.execute.field import Field
-from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.codes import Computation, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Kind, Value, converted
 from tlcheck.execute.ops.tile.annotations import entries
@@ -36,7 +36,7 @@ _NUMBERED = ("sum", "max", "min", "bitand", "bitor", "bitxor")  # ReducerV2OpTyp
 
 
 @call("reducer_init")
-def reducer_init(e: Expr, program: KernelProgram) -> Run:
+def reducer_init(e: Expr, program: KernelProgram) -> Computation:
     """The reducer becomes the neutral element, or the value given."""
     region = region_of(e.args[0], program)
     target = whole(region, program)
@@ -52,7 +52,7 @@ def reducer_init(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("reducer_update")
-def reducer_update(e: Expr, program: KernelProgram) -> Run:
+def reducer_update(e: Expr, program: KernelProgram) -> Computation:
     """The element is combined with the value, once for each iteration."""
     load = e.args[0]
     assert load.buffer is not None
@@ -67,14 +67,14 @@ def reducer_update(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("finalize_reducer_v2")
-def finalize_reducer(e: Expr, program: KernelProgram) -> Run:
+def finalize_reducer(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the reducer's result."""
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
     return lambda frame: _copied(source, target, frame, program.options.exact)
 
 
 @call("finalize_reducer")
-def finalize_in_place(e: Expr, program: KernelProgram) -> Run:
+def finalize_in_place(e: Expr, program: KernelProgram) -> Computation:
     """The reducer holds its result already, but for the value that it began with, where a note names that."""
     seed = dict(e.computed).get("seed")
     if seed is None:

@@ -18,7 +18,7 @@ import numpy as np
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.field import mixed
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.stops import NotModelled
@@ -37,7 +37,7 @@ _OF: WeakKeyDictionary[KernelProgram, Generators] = WeakKeyDictionary()
 
 
 @call("rng_init")
-def rng_init(e: Expr, program: KernelProgram) -> Run:
+def rng_init(e: Expr, program: KernelProgram) -> Computation:
     """The threads' generators begin from a seed, a sequence and an offset."""
     _check(program)
     parts = [program.code(a) for a in e.args[:3]]
@@ -58,14 +58,14 @@ def rng_init(e: Expr, program: KernelProgram) -> Run:
 
 
 @call("rng_rand")
-def rng_rand(e: Expr, program: KernelProgram) -> Run:
+def rng_rand(e: Expr, program: KernelProgram) -> Computation:
     """A uniform integer of 32 bits."""
     _check(program)
     return lambda frame: (_drawn(frame, program) >> np.uint64(32)).astype(np.uint32)
 
 
 @call("rng_rand_float")
-def rng_rand_float(e: Expr, program: KernelProgram) -> Run:
+def rng_rand_float(e: Expr, program: KernelProgram) -> Computation:
     """A uniform or normal number."""
     _check(program)
     shape = _SHAPES.get(str(e.args[0].value))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tlcheck.execute.compile.program import KernelProgram
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.ops.thread.mbarrier import barrier
 from tlcheck.execute.ops.tile.regions import ONE, Lattice, Region, Tile, region_of
@@ -18,7 +18,7 @@ ROWS = 4
 _ROWS_NOTE, _COLUMN_NOTE = "gather4_rows", "gather4_col"
 
 
-def of_rows(e: Expr, gathers: bool, program: KernelProgram) -> Run:
+def of_rows(e: Expr, gathers: bool, program: KernelProgram) -> Computation:
     """Copy the named rows of the tensor to, or from, the rows of a tile. The author announces their bytes himself."""
     tensor, tile = (region_of(a, program) for a in (e.args[:2] if gathers else e.args[1::-1]))
     rows, columns = _named(e, _ROWS_NOTE), _named(e, _COLUMN_NOTE)

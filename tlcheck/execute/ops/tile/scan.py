@@ -11,7 +11,7 @@ import numpy as np
 from tlcheck.execute.compile import formulas
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.tile.extremes import accumulated
@@ -21,18 +21,18 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("cumsum")
-def cumsum(e: Expr, program: KernelProgram) -> Run:
+def cumsum(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the running sums of the source; integers wrap."""
     return _scan(e, program, np.add)
 
 
 @call("cummax")
-def cummax(e: Expr, program: KernelProgram) -> Run:
+def cummax(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the running maxima of the source."""
     return _scan(e, program, np.maximum)
 
 
-def _scan(e: Expr, program: KernelProgram, combine: np.ufunc) -> Run:
+def _scan(e: Expr, program: KernelProgram, combine: np.ufunc) -> Computation:
     axis, back = e.args[2].value, bool(e.args[3].value)
     if not isinstance(axis, int):
         raise NotModelled(f"{e.value} along a variable axis")

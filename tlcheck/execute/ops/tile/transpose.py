@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.tile.regions import region_of, whole
@@ -12,7 +12,7 @@ from tlcheck.snapshot.ir import Expr
 
 
 @call("transpose")
-def transpose(e: Expr, program: KernelProgram) -> Run:
+def transpose(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the transposed source."""
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
     exact = program.options.exact
