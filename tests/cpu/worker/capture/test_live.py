@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.capture import cpu_device
 from tests.cpu.run.interpreters import DEVICE, make_interpreter
+from tests.cpu.worker.capture import cpu_device
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED

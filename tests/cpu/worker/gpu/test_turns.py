@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 from tlcheck.worker.gpu import timing
 from tlcheck.worker.gpu.task import Rounds
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 TURN = """
 import gc, sys, time
 gc.disable()  # torch is imported

@@ -13,8 +13,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from tests.cpu.run import stand_ins
-from tests.cpu.run.stand_ins import CASE, COLUMNS, ROWS, Launch, compiled, right, subject, task
+from tests.cpu.worker.gpu import stand_ins
+from tests.cpu.worker.gpu.stand_ins import CASE, COLUMNS, ROWS, Launch, compiled, right, subject, task
 from tlcheck.case import Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import draws, guarded_tensors, main, verification

@@ -35,7 +35,7 @@ for dtype in (torch.bfloat16, torch.float16, torch.float64):
 @pytest.mark.slow
 def test_products_of_16_bit_floats_are_computed_in_float32_and_rounded_once() -> None:
     toolchain = installed(PINNED)
-    env = {**os.environ, **toolchain.env, "PYTHONPATH": str(Path(__file__).parents[3])}
+    env = {**os.environ, **toolchain.env, "PYTHONPATH": str(Path(__file__).parents[4])}
     command = [str(toolchain.python), "-c", textwrap.dedent(SCRIPT)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from tests.cpu.run.stand_ins import compiled, subject, task
+from tests.cpu.worker.gpu.stand_ins import compiled, subject, task
 from tlcheck.case import Case
 from tlcheck.worker.capture.observation import Keeper, Parameters
 from tlcheck.worker.failures import RequestError
