@@ -10,20 +10,20 @@ DOCS = PACKAGE.parent / "docs"
 MAP = (DOCS / "architecture.md").read_text(encoding="utf-8")
 EXECUTION = (DOCS / "internals" / "execution.md").read_text(encoding="utf-8")
 PAGES = "\n".join([MAP, *(page.read_text(encoding="utf-8") for page in (DOCS / "internals").glob("*.md"))])
-ROOMS = [path.name for path in PACKAGE.iterdir() if path.name[0] != "_" and (path.is_dir() or path.suffix == ".py")]
+PACKAGES = [path.name for path in PACKAGE.iterdir() if path.name[0] != "_" and (path.is_dir() or path.suffix == ".py")]
 
 
-def test_every_room_is_in_it() -> None:
-    assert len(ROOMS) > 20
+def test_every_package_is_in_it() -> None:
+    assert len(PACKAGES) > 20
     table = MAP.partition("| package | what it does |")[2].partition("\n\n")[0]
-    assert [name for name in ROOMS if not re.search(rf"`(tlcheck/)?{re.escape(name)}/?`", table)] == []
+    assert [name for name in PACKAGES if not re.search(rf"`(tlcheck/)?{re.escape(name)}/?`", table)] == []
 
 
 def test_every_folder_that_executes_is_in_its_table() -> None:
     table = EXECUTION.partition("| folder | |")[2].partition("\n\n")[0]
-    rooms = [path.stem for path in (PACKAGE / "execute").iterdir() if path.name[0] != "_"]
-    assert len(rooms) > 5
-    assert [name for name in rooms if not re.search(rf"`{name}`|`{name}/", table)] == []
+    folders = [path.stem for path in (PACKAGE / "execute").iterdir() if path.name[0] != "_"]
+    assert len(folders) > 5
+    assert [name for name in folders if not re.search(rf"`{name}`|`{name}/", table)] == []
 
 
 def test_every_path_that_it_names_is_there() -> None:

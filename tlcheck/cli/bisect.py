@@ -11,7 +11,7 @@ from pathlib import Path
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
 from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
-from tlcheck.cli.lowered import lowered, lowering_session, show_traces, working
+from tlcheck.cli.lowered import lowered, lowering_session, show_tracebacks, working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         },
     )
     if args.verbose:
-        show_traces(found.results)
+        show_tracebacks(found.results)
     return code
 
 

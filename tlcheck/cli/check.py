@@ -13,7 +13,7 @@ from tlcheck.cli.checking import Checked, CheckOptions, checked
 from tlcheck.cli.device import without_device
 from tlcheck.cli.execution_options import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import stoppable
-from tlcheck.cli.lowered import show_traces
+from tlcheck.cli.lowered import show_tracebacks
 from tlcheck.cli.options import (
     CASE_HELP,
     REPEAT_HELP,
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     writers = _writers(found, code, None if args.stat else TextForm(args.quiet, args.verbose))
     target.deliver("check", writers)
     if args.verbose:
-        show_traces(found.results)
+        show_tracebacks(found.results)
     return code
 
 

@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(unchecked=bool(failures))
 
 
-def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> tuple[dict[str, Snapshot], list[str]]:
+def _snapshots(
+    chosen: Sequence[Selection], settings: Settings, with_traceback: bool
+) -> tuple[dict[str, Snapshot], list[str]]:
     """Return snapshots by a name that tells them apart, and a line for each run that has none."""
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
@@ -67,7 +69,7 @@ def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> 
     failures: list[str] = []
     remarks: list[str] = []
     for done in lowered(chosen, settings, remarks):
-        failures += _failure(done, trace)
+        failures += _failure(done, with_traceback)
         file = done.snapshot or done.until
         if file is not None:
             snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(file)
@@ -76,13 +78,13 @@ def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> 
     return snapshots, failures
 
 
-def _failure(done: Lowered, trace: bool) -> Iterator[str]:
+def _failure(done: Lowered, with_traceback: bool) -> Iterator[str]:
     failure, run = done.failure, done.run
     if failure is not None:
         yield f"{run.case} {run.target} {run.tilelang}: {failure.phase}: {failure.message}"
         if failure.where:
             yield f"    at {near(failure.where)}"
-        yield from (f"    {line}" for line in (failure.trace if trace else failure.detail).splitlines())
+        yield from (f"    {line}" for line in (failure.trace if with_traceback else failure.detail).splitlines())
     yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in done.unsaved.items())
 
 

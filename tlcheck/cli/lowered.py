@@ -48,9 +48,9 @@ def working(beside: Path | None = None, loudness: int = 0, *, judging: bool = Fa
         yield Path(folder), made
 
 
-def show_traces(results: Iterable[Result]) -> None:
+def show_tracebacks(results: Iterable[Result]) -> None:
     """Print the tracebacks of what could not be lowered, for `--verbose`: each once. Scripts' own are shown before."""
     sys.stdout.flush()
     failures = [result.failure for result in results if result.failure is not None and result.failure.phase != "run"]
-    for trace in dict.fromkeys(failure.trace for failure in failures if failure.trace):
-        print(trace, file=sys.stderr)
+    for text in dict.fromkeys(failure.trace for failure in failures if failure.trace):
+        print(text, file=sys.stderr)

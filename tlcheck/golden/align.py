@@ -171,19 +171,19 @@ def _shortest_way(left: Sequence[int], right: Sequence[int]) -> tuple[list[tuple
     It ends early after many detours, at the furthest place that was reached.
     """
     reached = {1: 0}
-    trace = []
+    steps = []
     for detours in range(min(_DETOURS, len(left) + len(right)) + 1):
-        trace.append(reached.copy())
+        steps.append(reached.copy())
         for k in range(-detours, detours + 1, 2):
             x = reached[k + 1] if _goes_down(reached, k, detours) else reached[k - 1] + 1
             while x < len(left) and x - k < len(right) and left[x] == right[x - k]:
                 x += 1
             reached[k] = x
             if x >= len(left) and x - k >= len(right):
-                return _way_back(trace, x, x - k), (x, x - k)
+                return _way_back(steps, x, x - k), (x, x - k)
     last = [(x, x - k) for k, x in reached.items() if (k + detours) % 2 == 0 and x <= len(left) and x - k <= len(right)]
     x, y = max(last, key=lambda end: (end[0] + end[1], end))
-    return _way_back(trace, x, y), (x, y)
+    return _way_back(steps, x, y), (x, y)
 
 
 def _goes_down(reached: Mapping[int, int], k: int, detours: int) -> bool:
@@ -191,10 +191,10 @@ def _goes_down(reached: Mapping[int, int], k: int, detours: int) -> bool:
     return k == -detours or (k != detours and reached[k - 1] < reached[k + 1])
 
 
-def _way_back(trace: Sequence[Mapping[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+def _way_back(steps: Sequence[Mapping[int, int]], x: int, y: int) -> list[tuple[int, int]]:
     found = []
-    for detours in range(len(trace) - 1, -1, -1):
-        reached, k = trace[detours], x - y
+    for detours in range(len(steps) - 1, -1, -1):
+        reached, k = steps[detours], x - y
         down = _goes_down(reached, k, detours)
         from_k = k + 1 if down else k - 1
         from_x = reached[from_k]
