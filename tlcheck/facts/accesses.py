@@ -14,9 +14,9 @@ from tlcheck.program.atomics import Pointer, Site, atomics, pointer
 from tlcheck.program.release import Release
 from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
-from tlcheck.signatures import cp_async, device_library, matrices, mma, wgmma
+from tlcheck.signatures.bulk_copies import LOADS, tensor_map
 from tlcheck.signatures.calls import is_external, name_of_call
-from tlcheck.signatures.signature import Collective, Family, Signature
+from tlcheck.signatures.signature import Collective, CountedAs, Signature
 from tlcheck.signatures.table import argument, family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
@@ -104,7 +104,7 @@ class Census:
             return self._bulk(e, here)
         name = str(e.value)
         signature, family = signature_of(e), family_of(e)
-        known = _COUNTED.get(family) if family is not None else None
+        known = _COUNTED[family.counted] if family is not None and family.counted is not None else None
         if known is not None and signature is not None and signature.touches_memory:
             known(self, e, here, signature)
             return True
@@ -130,7 +130,7 @@ class Census:
 
     def _bulk(self, e: Expr, here: Here) -> bool:
         """A TMA instruction, counted at the tensor in global memory."""
-        operation = READ if str(e.value).startswith("tma_load") else ATOMIC if is_reduction(e) else WRITE
+        operation = READ if e.value in LOADS else ATOMIC if is_reduction(e) else WRITE
         name = "TMA reduction" if operation == ATOMIC else "TMA"
         for arg in e.args[:2]:
             root = self._tensor(arg)
@@ -142,8 +142,8 @@ class Census:
         """The global tensor that an argument of a bulk copy names, empty if it names none."""
         if arg.op == "var" and str(arg.value).endswith("_desc"):
             return str(arg.value).removesuffix("_desc")
-        if arg.op == "call" and arg.value == "create_tma_descriptor":
-            return self._program.roots.of(arg.args[2])
+        if (made := tensor_map(arg)) is not None and not made.pixels:
+            return self._program.roots.of(made.tensor)
         target = pointer(self._program, arg)
         if target is None or self._declared(target.root, target.buffer.scope) not in ("", "global"):
             return ""
@@ -222,14 +222,11 @@ class Census:
         return space_of(self._declared(target.root, target.buffer.scope)) == "shared"
 
 
-_COUNTED: Mapping[Family, Callable[[Census, Expr, Here, Signature], None]] = {
-    cp_async.FAMILY: Census._async_copy,
-    matrices.LDMATRIX: Census._matrix,
-    matrices.STMATRIX: Census._matrix,
-    mma.MMA: Census._mma,
-    mma.MMA_SP: Census._mma,
-    wgmma.FAMILY: Census._mma,
-    device_library.PRODUCTS: Census._template,
+_COUNTED: Mapping[CountedAs, Callable[[Census, Expr, Here, Signature], None]] = {
+    CountedAs.COPY: Census._async_copy,
+    CountedAs.MATRICES: Census._matrix,
+    CountedAs.PRODUCT: Census._mma,
+    CountedAs.LIBRARY_PRODUCT: Census._template,
 }
 
 

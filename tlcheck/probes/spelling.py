@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tlcheck.program.device_library import BULK, LibraryCall
+from tlcheck.signatures.atomics import Atomic, function_of
 
 _SCALARS = {
     "float16": "half_t",
@@ -31,16 +32,6 @@ _VECTORS = {
     "float64": ("double2", "double4"),
     "int32": ("int2", "int4"),
     "int64": ("longlong2", "longlong4"),
-}
-_NAMES = {
-    "add": "AtomicAdd",
-    "max": "AtomicMax",
-    "min": "AtomicMin",
-    "or": "AtomicOr",
-    "and": "AtomicAnd",
-    "xor": "AtomicXor",
-    "load": "AtomicLoad",
-    "store": "AtomicStore",
 }
 _HEADER = """\
 #include <tl_templates/cuda/common.h>
@@ -98,8 +89,7 @@ def _bulk(number: int, call: LibraryCall, dtype: str) -> str:
 
 
 def _call(call: LibraryCall, place: str, dialect: Dialect) -> str:
-    name = _NAMES[call.operation] + (f"x{call.width}" if call.width > 1 else "")
-    name += "Ret" if call.returns and call.operation != "load" else ""
+    name = function_of(Atomic(call.operation, call.width, call.returns))
     by_reference = dialect.references and call.width == 1
     arguments = [f"{place}[0]" if by_reference else f"(&({place}[0]))"]
     if call.operation != "load":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tlcheck.program.release import Release
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Expr
 
 _COUNTS_ELEMENTS = Release.of("0.1.9")  # the first whose call with two addresses counts elements; earlier: bytes
@@ -15,8 +16,10 @@ def copied_bytes(call: Expr, bits: int, release: Release) -> int | None:
     Forms: (destination, source, size[, predicate]), and in old releases (destination, its offset in bytes, source,
     its offset in elements, size in bytes[, predicate]).
     """
-    two_addresses = len(call.args) < 5
-    size = call.args[2 if two_addresses else 4]
+    signature = signature_of(call)
+    if signature is None or signature.size is None:
+        return None
+    two_addresses, size = signature.reads[0].offset is None, call.args[signature.size]
     if size.op != "int" or not isinstance(size.value, int):
         return None
     return size.value * bits // 8 if two_addresses and release >= _COUNTS_ELEMENTS else size.value

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tlcheck.program.tma import bulk, is_reduction
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
 from tlcheck.signatures.atomics import ACQUIRING, ATOMICS, IDEMPOTENT, LOAD, RELEASING, Atomic, order_of
+from tlcheck.signatures.bulk_copies import TensorMap
 from tlcheck.signatures.calls import arguments_of_call, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
@@ -97,7 +98,7 @@ class FoundAtomics:
 def atomics(
     program: Program,
     without: set[Expr] | None = None,
-    descriptors: Mapping[str, Expr] | None = None,
+    descriptors: Mapping[str, TensorMap] | None = None,
     printed: bool = False,
 ) -> FoundAtomics:
     """All atomics of a function. `without` collects the expressions that hold none: snapshots share expressions among
@@ -197,7 +198,9 @@ def _plain(program: Program, call: Expr, atomic: Atomic, placed: Placed) -> Plai
     return PlainAtomic(atomic.operation, name_of_call(call), target, value.dtype, order, placed.stmt)
 
 
-def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:
+def _site(
+    program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, TensorMap]
+) -> Site | None:
     name, args = name_of_call(call), arguments_of_call(call)
     if is_reduction(call):
         return _bulk_site(program, call, scope, placed, descriptors)
@@ -240,7 +243,7 @@ def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Si
 
 
 def _bulk_site(
-    program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]
+    program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, TensorMap]
 ) -> Site | None:
     found = bulk(program, call, descriptors)
     if found is None:

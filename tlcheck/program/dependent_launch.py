@@ -14,6 +14,8 @@ from tlcheck.snapshot.ir import Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _WAITS = ("pdl_sync", "cudaGridDependencySynchronize")
+KERNELS = frozenset((*_WAITS, "pdl_trigger"))
+"""Calls by which kernels act on one another."""
 
 
 def access_ahead(kernels: Sequence[Function]) -> tuple[str, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import children, postorder, statements
 
@@ -71,7 +72,7 @@ def variables_of_threads(function: Function, differs: Callable[[Expr, set[int]],
 def _differs(root: Expr, threads: set[int], tensors: set[int]) -> bool:
     """Whether an expression may differ between threads: of a thread's number, or of registers."""
     for e in postorder([root]):
-        if e.value == "launch_thread_idx" or (e.op == "var" and e.uid in threads):
+        if thread_axis(e) is not None or (e.op == "var" and e.uid in threads):
             return True
         if e.op == "load" and e.buffer is not None and e.buffer.data.uid not in tensors:
             return True

@@ -116,7 +116,7 @@ class _Consequences:
     def __init__(self, function: Function) -> None:
         self._around: dict[Stmt, Stmt] = {c: s for s in statements(function.body) for c in children(s)}
         calls = [signature_of(e) for s in statements(function.body) for e in postorder(expressions(s))]
-        self.is_followed = not any(call is not None and call.leaves for call in calls)
+        self.is_followed = not any(call is not None and call.leaves is not None for call in calls)
         self.is_followed &= not any(isinstance(s, Unknown) for s in statements(function.body))
         self._visit: _Visit = lambda at, carriers, decided: False
 

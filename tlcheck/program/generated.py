@@ -259,7 +259,7 @@ def departures(stmt: Stmt, release: Release, target: Target | None = None) -> It
 def _formats(stmt: Stmt, target: Target) -> Iterator[Departure]:
     """The numbers in a statement whose bits the target takes for another format."""
     for e in postorder(expressions(stmt)):
-        named = [str(a.value) for a in e.args if a.op == "str"] if e.value == "tvm_mfma" else [a.dtype for a in e.args]
+        named = [str(a.value) if a.op == "str" else a.dtype for a in e.args]
         for dtype, other in target.formats.items():
             if e.op in ("cast", "call") and any(dtype == name.split("x")[0] for name in (e.dtype, *named)):
                 yield Departure(f"{target.arch} takes the bits of {dtype} for {other}", f"use {other} there")

@@ -11,6 +11,8 @@ from math import prod
 
 from tlcheck.program.walk import declared_threads
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.signature import Collective
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
@@ -86,7 +88,8 @@ def _request(attrs: Mapping[str, str], body: Stmt, size_of: SizeOf) -> LaunchReq
         elif isinstance(stmt, Attr) and stmt.key == _RESIDENT and stmt.value is not None:
             resident = size_of(stmt.value) or resident
         elif isinstance(stmt, Evaluate):
-            cooperative |= name_of_call(stmt.value) == "sync_grid"
+            signature = signature_of(stmt.value)
+            cooperative |= signature is not None and signature.collective is Collective.GRID
     if not block:
         block = {
             axis: n for axis, e in zip(_AXES, declared_threads(body), strict=False) if (n := size_of(e)) is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck.program.divergence import variables_of_threads
-from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.snapshot.equality import key_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Seq, Stmt, Store, While
 from tlcheck.snapshot.walk import children, expressions, postorder
@@ -57,7 +57,7 @@ class _Walk:
     def reads(self, stmt: Stmt, guards: Sequence[_Key]) -> Iterator[tuple[str, int]]:
         """The tensors read too early, with the lines of their stores."""
         yield from self._read(stmt, guards)
-        if isinstance(stmt, Evaluate) and name_of_call(stmt.value) in ("tvm_storage_sync", "sync_threads"):
+        if isinstance(stmt, Evaluate) and is_sync_threads(stmt.value):
             for known in self.stored.values():
                 known.passed = True
         elif isinstance(stmt, Store) and guards and stmt.buffer.data.uid in self.pointers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from tlcheck.program.roles import is_address
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
@@ -29,7 +30,7 @@ class Steering:
         self._numbers |= {e.uid for e in (*function.params, *shapes) if e.op == "var" and e.value in sizes}
         self._memory = {b.data.uid for b in function.buffers}
         signatures = (signature_of(e) for s in self._around for e in postorder(expressions(s)))
-        self._leaves = any(signature.leaves for signature in signatures if signature is not None)
+        self._leaves = any(signature.leaves is not None for signature in signatures if signature is not None)
         self._spread()
 
     def is_fixed(self, stmt: Stmt | None) -> bool:
@@ -120,5 +121,5 @@ def _named(root: Expr) -> Iterator[int]:
 def barriers_of(function: Function) -> Iterator[Stmt]:
     """The statements that are T.sync_threads."""
     for stmt in statements(function.body):
-        if isinstance(stmt, Evaluate) and name_of_call(stmt.value) in ("tvm_storage_sync", "sync_threads"):
+        if isinstance(stmt, Evaluate) and is_sync_threads(stmt.value):
             yield stmt

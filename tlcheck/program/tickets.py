@@ -22,7 +22,7 @@ def ticketed(function: Function) -> frozenset[str]:
     """The tensors whose elements may hang on what an atomic returns: all, where threads may leave a loop early."""
     names = {b.data.uid: str(b.data.value) for b in function.buffers}
     signatures = (signature_of(e) for s in statements(function.body) for e in postorder(expressions(s)))
-    if any(signature is not None and signature.leaves for signature in signatures):
+    if any(signature is not None and signature.leaves is not None for signature in signatures):
         return frozenset(names.values())
     found: set[int] = set()
     while len(found) < len(found := found | set(_reached(function.body, found))):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tlcheck.program.walk import Guard, Program, expressions, subexpressions
-from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
+from tlcheck.signatures.bulk_copies import FAMILY, TensorMap, is_descriptor, tensor_map
 from tlcheck.signatures.signature import Completion
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
@@ -56,28 +56,31 @@ def is_copy(call: Expr) -> bool:
     return family_of(call) is FAMILY and signature is not None and bool(signature.writes)
 
 
-def descriptors(programs: Mapping[str, Program]) -> dict[str, Expr]:
-    """Root -> the call that makes its TMA descriptor: at device-tir only a parameter named after the tensor is left."""
-    found: dict[str, Expr] = {}
+def descriptors(programs: Mapping[str, Program]) -> dict[str, TensorMap]:
+    """Root -> its tensor map of boxes: at device-tir only a parameter named after the tensor is left."""
+    found: dict[str, TensorMap] = {}
     for program in programs.values():
         for placed in program.statements:
             for top in expressions(placed.stmt):
                 for e in subexpressions(top):
-                    if e.op == "call" and e.value == "create_tma_descriptor":
-                        found.setdefault(program.roots.of(e.args[2]), e)
+                    if (made := tensor_map(e)) is not None and not made.pixels:
+                        found.setdefault(program.roots.of(made.tensor), made)
     return found
 
 
-def bulk(program: Program, call: Expr, known: Mapping[str, Expr]) -> Bulk | None:
+def bulk(program: Program, call: Expr, known: Mapping[str, TensorMap]) -> Bulk | None:
     """The additions of a reducing `tma_store`; None where it is not understood."""
     first = call.args[0]
-    if first.op == "call" and first.value == "create_tma_descriptor":
-        return _boxed(program, call, first, program.roots.of(first.args[2]))
+    made, signature = tensor_map(first), signature_of(call)
+    if signature is None:
+        return None
+    if made is not None and not made.pixels:
+        return _boxed(program, call, made, program.roots.of(made.tensor))
     if first.op == "var":
         root = str(first.value).removesuffix("_desc")
         return _boxed(program, call, known[root], root) if root in known else None
     source, target = _flat(program, call.args[0]), _flat(program, call.args[1])
-    size = call.args[2].value
+    size = call.args[signature.size].value if signature.size is not None else None
     if source is None or target is None or not isinstance(size, int):
         return None
     width = _element_bytes(target[1].dtype)
@@ -88,15 +91,15 @@ def bulk(program: Program, call: Expr, known: Mapping[str, Expr]) -> Bulk | None
     return Bulk(target[0], target[1].dtype, size // width, _add(target[2], lane), load, ())
 
 
-def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | None:
-    source = _flat(program, call.args[1])
-    fields = [a.value for a in descriptor.args[3:]]
-    rank = descriptor.args[1].value
-    if source is None or not isinstance(rank, int) or len(fields) != 4 * rank + 4:
+def _boxed(program: Program, call: Expr, made: TensorMap, root: str) -> Bulk | None:
+    source, signature, rank = _flat(program, call.args[1]), signature_of(call), made.rank
+    fields = [a.value for a in made.fields]
+    first = signature.coordinates if signature is not None else None
+    if source is None or first is None or len(fields) != 2 * rank + 4:
         return None
-    shape, strides, box = descriptor.args[3 : 3 + rank], fields[rank : 2 * rank], fields[2 * rank : 3 * rank]
+    strides, box = [a.value for a in made.octets], fields[:rank]
     width = _element_bytes(source[1].dtype)
-    if not all(isinstance(x, int) for x in (*strides, *box)) or not width or set(fields[3 * rank : 4 * rank]) != {1}:
+    if not all(isinstance(x, int) for x in (*strides, *box)) or not width or set(fields[rank : 2 * rank]) != {1}:
         return None
     sizes, steps = [int(x or 0) for x in box], [int(x or 0) // width for x in strides]
     swizzle = _swizzled(_lane(), width, fields[-3])
@@ -105,13 +108,13 @@ def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | 
     offset, guards = _int(0), []
     for d in range(rank):
         inner = _mod(_div(_lane(), prod(sizes[:d])), sizes[d])
-        position = _add(call.args[2 + d], inner)
+        position = _add(call.args[first + d], inner)
         offset = _add(offset, _mul(position, steps[d]))
-        guards += [Guard(Expr("lt", "bool", (position, shape[d]))), Guard(Expr("ge", "bool", (position, _int(0))))]
+        guards += [Guard(Expr("lt", "bool", (position, made.sizes[d]))), Guard(Expr("ge", "bool", (position, _int(0))))]
     load = Expr("load", source[1].dtype, (_add(source[2], swizzle),), buffer=source[1])
-    kind = descriptor.args[0].value  # CUtensorMapDataType of the CUDA driver API
+    kind = made.number.value  # CUtensorMapDataType of the CUDA driver API
     dtype = _TENSOR_TYPES.get(kind, "unknown") if isinstance(kind, int) else "unknown"
-    return Bulk(root, dtype, prod(sizes), offset, load, tuple(guards), call.args[2])
+    return Bulk(root, dtype, prod(sizes), offset, load, tuple(guards), call.args[first])
 
 
 def _swizzled(lane: Expr, width: int, mode: object) -> Expr | None:

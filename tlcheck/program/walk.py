@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tlcheck.program.async_copies import WAIT
+from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -195,11 +196,8 @@ class _Walker:
 
     def _thread(self, stmt: Bind) -> Axis | None:
         """The launch dimension that a variable is bound to, as the newest releases write it at `source`."""
-        value = stmt.value
-        if value.op != "call" or value.value != "launch_thread_idx" or not value.args:
-            return None
-        dimension = value.args[0].value
-        if not isinstance(dimension, int) or not 0 <= dimension < len(self.threads):
+        dimension = thread_axis(stmt.value)
+        if dimension is None or dimension >= len(self.threads):
             return None
         zero = Expr("int", stmt.var.dtype, value=0)
         return Axis(stmt.var, zero, self.threads[dimension], "thread", f"threadIdx.{'xyz'[dimension]}")
@@ -240,7 +238,7 @@ def declared_threads(launch: Stmt) -> tuple[Expr, ...]:
     """
     inside = tuple(statements(launch))
     said = next((s.threads for s in inside if isinstance(s, Block) and s.threads), ())
-    if said or not any(isinstance(s, Bind) and s.value.value == "launch_thread_idx" for s in inside):
+    if said or not any(isinstance(s, Bind) and thread_axis(s.value) is not None for s in inside):
         return said
     return tuple([Expr("int", "int32", value=extent) for extent in (_DEFAULT_THREADS, 1, 1)])
 

@@ -33,14 +33,17 @@ from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, coordinates
+from tlcheck.program.dependent_launch import KERNELS
 from tlcheck.program.roles import is_address
 from tlcheck.scope.claim_scope import Limit
 from tlcheck.scope.overlaps import shared
 from tlcheck.scope.patches import Image, Pixels, classes_and_moves, pixels_of_box, pixels_of_rows
 from tlcheck.scope.tails import Relation, stay_inside
 from tlcheck.scope.widths import WIDEST, bits_of, is_compact, octets_of, predicate
-from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
+from tlcheck.signatures.bulk_copies import FAMILY, TensorMap, is_descriptor, tensor_map
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.control import thread_axis
+from tlcheck.signatures.signature import Collective
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
@@ -49,8 +52,8 @@ from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
 _COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
-_MEETS = ("cluster", "sync_grid", "block_rank", "multicast", "pdl", "clc")  # calls by which blocks act on one another
 _PATCHES = ("im2col", "c2d_im2col")
+_ACROSS = (Collective.CLUSTER, Collective.GRID)
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _UNDECIDED = 2
 _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
@@ -254,8 +257,8 @@ class _Level:
             if named or self._depends(value):
                 raise NotModelled(f"the pointer {var.value}")
             return
-        if value.value == "launch_thread_idx" and value.args:
-            self._known[var.uid] = 0, self._threads[int(value.args[0].value or 0)] - 1
+        if (axis := thread_axis(value)) is not None:
+            self._known[var.uid] = 0, self._threads[axis] - 1
             return
         self._known[var.uid] = interval(value, self._sizes, self._known)
         if self._depends(value) and _is_number(value):
@@ -305,7 +308,7 @@ class _Level:
     def _visit(self, e: Expr) -> None:
         """Add the columns of an expression."""
         name = str(e.value) if e.op == "call" else ""
-        if e.op in ("unknown", "let") or any(word in name for word in _MEETS):
+        if e.op in ("unknown", "let") or _meets(e):
             raise NotModelled(name or e.op)
         for _, computed in e.computed:
             self._visit(computed)
@@ -513,28 +516,30 @@ class _Level:
     def _box(self, call: Expr) -> None:
         """Add a bulk copy of a tensor map's box: coordinates and sizes stand with the innermost dimension first."""
         first = call.args[0]
-        map_ = first if first.op == "call" else self._descriptors.get(first.uid)
-        if map_ is not None and (map_.value, call.value) == ("create_tma_im2col_descriptor", "tma_load_im2col"):
-            self._box_of_patches(call, map_)
-            return
-        if map_ is None or map_.value != "create_tma_descriptor" or call.value not in ("tma_load", "tma_store"):
+        made = first if first.op == "call" else self._descriptors.get(first.uid)
+        map_, signature = None if made is None else tensor_map(made), signature_of(call)
+        if map_ is None or signature is None or signature.coordinates is None:
             raise NotModelled(f"the tensor map of {call.value}")
-        rank = int(map_.args[1].value or 0)
-        fields = [self._size(e) for e in map_.args[3 : 3 + 4 * rank]]
-        shape, steps, box = (fields[n * rank : (n + 1) * rank] for n in range(3))
-        if any(each != 1 for each in fields[3 * rank :]):
+        if map_.tensor.op != "var" or str(map_.tensor.value) not in self._names:
             raise NotModelled(f"the tensor map of {call.value}")
-        before = 3 if call.value == "tma_load" else 2
-        if map_.args[2].op != "var" or str(map_.args[2].value) not in self._names:
-            raise NotModelled(f"the tensor map of {call.value}")
-        name = str(map_.args[2].value)
-        moved = np.zeros(self._count, np.int64)
-        for n, e in enumerate(call.args[before : before + rank]):
-            self._loads(e)
-            moved = moved + 8 * steps[n] * self._along(name, e, box[n], shape[n])
-        self._move(name, moved)
-        for e in (*call.args[1:before], *call.args[before + rank :]):
+        before, after = call.args[1 : signature.coordinates], call.args[signature.coordinates :]
+        moves = self._box_of_patches if map_.pixels else self._box_of_elements
+        for e in (*before, *moves(call, after, map_)):
             self._visit(e)
+
+    def _box_of_elements(self, call: Expr, args: Sequence[Expr], map_: TensorMap) -> Sequence[Expr]:
+        """Add a bulk copy of a box by its coordinates. Returns the arguments behind these."""
+        rank, name = map_.rank, str(map_.tensor.value)
+        fields = [self._size(e) for e in map_.fields[: 2 * rank]]
+        shape, octets = ([self._size(e) for e in each] for each in (map_.sizes, map_.octets))
+        if any(each != 1 for each in fields[rank:]):
+            raise NotModelled(f"the tensor map of {call.value}")
+        moved = np.zeros(self._count, np.int64)
+        for n, e in enumerate(args[:rank]):
+            self._loads(e)
+            moved = moved + 8 * octets[n] * self._along(name, e, fields[n], shape[n])
+        self._move(name, moved)
+        return args[rank:]
 
     def _patches(self, call: Expr) -> None:
         """Add what rows of T.im2col read of an image (`execute.ops.tile.im2col` has its arguments)."""
@@ -554,28 +559,28 @@ class _Level:
         found = Image((count, height, width), steps)
         self._add_patches(name, pixels_of_rows(numbers, found, form), found)
 
-    def _box_of_patches(self, call: Expr, map_: Expr) -> None:
-        """Add a bulk copy of pixels (`execute.ops.thread.descriptors.Im2col`), channels first as in the map."""
-        fields = [self._size(e) for e in map_.args[3:22]]
-        coordinates, offsets = call.args[3:7], call.args[7:9]
+    def _box_of_patches(self, call: Expr, args: Sequence[Expr], map_: TensorMap) -> Sequence[Expr]:
+        """Add a bulk copy of pixels (`execute.ops.thread.descriptors.Im2col`), channels first as in the map. Returns
+        the arguments behind its coordinates and offsets.
+        """
+        coordinates, offsets, name = args[:4], args[4:6], str(map_.tensor.value)
         reach = [interval(e, self._sizes, self._known) for e in offsets]
-        name = str(map_.args[2].value)
-        if map_.args[1].value != 4 or name not in self._names or any(map(self._depends, (coordinates[0], *offsets))):
-            raise NotModelled("the tensor map of tma_load_im2col")
+        if map_.rank != 4 or any(map(self._depends, (coordinates[0], *offsets))):
+            raise NotModelled(f"the tensor map of {call.value}")
         for e in (*coordinates, *offsets):
             self._loads(e)
-        (channels, width, height, count), steps = fields[:4], [8 * octets for octets in fields[4:8]]
+        fields, steps = [self._size(e) for e in map_.fields[:9]], [8 * self._size(e) for e in map_.octets]
+        channels, width, height, count = map(self._size, map_.sizes)
         if reach[0] is None or reach[1] is None or not channels:
-            raise NotModelled("the offsets of tma_load_im2col")
+            raise NotModelled(f"the offsets of {call.value}")
         image = Image((count, height, width), (steps[3], steps[2], steps[1]))
-        (left, up, right, down), pixels = fields[12:16], fields[16]
+        (left, up, right, down), pixels = fields[4:8], fields[8]
         first = [self._of_block(e) for e in coordinates[:0:-1]]
         ranges = [(int(np.min(at[0])), int(np.max(at[1]))) for at in (reach[1], reach[0])]
-        corners, strides = ((up, down), (left, right)), (fields[10], fields[9])
+        corners, strides = ((up, down), (left, right)), (fields[2], fields[1])
         box = pixels_of_box(first, image, pixels, strides, corners, (ranges[0], ranges[1]))
         self._add_patches(name, box, image)
-        for e in (*call.args[1:3], *call.args[9:]):
-            self._visit(e)
+        return args[6:]
 
     def _add_patches(self, name: str, pixels: Pixels, image: Image) -> None:
         classes, moved = classes_and_moves(pixels, image)
@@ -592,6 +597,13 @@ class _Level:
 
     def _size(self, e: Expr) -> int:
         return int(evaluated(e, self._sizes))
+
+
+def _meets(e: Expr) -> bool:
+    """Whether blocks act on one another by a call, or it gives what they decide."""
+    signature = signature_of(e)
+    across = signature is not None and (signature.of_block or signature.collective in _ACROSS)
+    return across or (e.op == "call" and name_of_call(e) in KERNELS)
 
 
 def _is_number(e: Expr) -> bool:

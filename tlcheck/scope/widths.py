@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from math import prod
 
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.signatures import cp_async
 from tlcheck.signatures.atomics import ATOMICS
-from tlcheck.signatures.bulk_copies import FAMILY
 from tlcheck.signatures.calls import name_of_call
-from tlcheck.signatures.table import family_of
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr
 
@@ -25,18 +24,18 @@ def bits_of(buffer: Buffer, sizes: Mapping[str, int]) -> int:
 
 def predicate(call: Expr) -> Expr | None:
     """Return the condition without which cp.async reads nothing; None where there is none."""
-    return call.args[-1] if family_of(call) is cp_async.FAMILY and len(call.args) in (4, 6) else None
+    signature = signature_of(call)
+    return call.args[signature.predicate] if signature is not None and signature.predicate is not None else None
 
 
 def octets_of(call: Expr, address: Expr) -> int:
     """Return how many bytes from an address on an instruction accesses at most."""
-    family, element = family_of(call), address.args[0]
-    if family is FAMILY:
-        place = 3 if str(call.value).startswith("tma_load") else 2
-        size = call.args[place].value
-        return size if isinstance(size, int) else 1 << 40
-    if family is cp_async.FAMILY:
+    element, signature = address.args[0], signature_of(call)
+    if signature is not None and signature.asynchronous is Completion.CP_ASYNC_GROUP:
         return _COPIED
+    if signature is not None and signature.size is not None:
+        size = call.args[signature.size].value
+        return size if isinstance(size, int) else 1 << 40
     atomic = ATOMICS.get(name_of_call(call))
     return WIDEST if atomic is None else atomic.width * -(-dtype_of(element.dtype).bits // 8)
 

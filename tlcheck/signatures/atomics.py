@@ -49,10 +49,16 @@ def _spellings() -> Iterator[tuple[str, Atomic]]:
             for returns in (False, True):
                 atomic = Atomic(operation, width, returns)
                 yield f"atomic_{operation}{form}{'_ret' * returns}_elem_op", atomic
-                yield f"Atomic{operation.capitalize()}{form}{'Ret' * returns}", atomic
+                yield function_of(atomic), atomic
     for atomic in (Atomic(LOAD, returns=True), Atomic(STORE)):
         yield f"atomic_{atomic.operation}_elem_op", atomic
-        yield f"Atomic{atomic.operation.capitalize()}", atomic
+        yield function_of(atomic), atomic
+
+
+def function_of(atomic: Atomic) -> str:
+    """The name of an atomic's function in the device library."""
+    form = f"x{atomic.width}" if atomic.width > 1 else ""
+    return f"Atomic{atomic.operation.capitalize()}{form}{'Ret' if atomic.returns and atomic.operation != LOAD else ''}"
 
 
 ATOMICS = dict(_spellings())

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Family, Signature
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.signature import Family, Leaves, Signature
+from tlcheck.snapshot.ir import Expr
 
-_LEAVES = Signature(leaves=True)
+_BREAK, _CONTINUE = Signature(leaves=Leaves.LOOP), Signature(leaves=Leaves.ITERATION)
 _NOTHING = Signature()
+_THREAD = "launch_thread_idx"
 
 FAMILY = Family(
     "control",
     "TIR; PTX 10, special registers; nanosleep; tools/cuda/iket of TileLang",
     {
-        "loop_break": _LEAVES,
-        "break_loop": _LEAVES,
-        "loop_continue": _LEAVES,
-        "continue_loop": _LEAVES,
-        "thread_return": _LEAVES,
-        "launch_thread_idx": _NOTHING,
+        "loop_break": _BREAK,
+        "break_loop": _BREAK,
+        "loop_continue": _CONTINUE,
+        "continue_loop": _CONTINUE,
+        "thread_return": Signature(leaves=Leaves.KERNEL),
+        _THREAD: _NOTHING,
         "get_lane_idx": _NOTHING,
         "get_warp_idx": _NOTHING,
         "get_warp_idx_sync": _NOTHING,
@@ -30,3 +33,10 @@ FAMILY = Family(
         "TL_IKET_EVENT_PAYLOAD_F32": _NOTHING,
     },
 )
+
+
+def thread_axis(e: Expr) -> int | None:
+    """Return the axis, 0 to 2, of which an expression is the thread's number in its block; None for another one."""
+    if e.op != "call" or not e.args or name_of_call(e) != _THREAD or not isinstance(e.args[0].value, int):
+        return None
+    return e.args[0].value if 0 <= e.args[0].value < 3 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Address, Completion, Family, Signature
+from tlcheck.signatures.signature import Address, Completion, CountedAs, Family, Signature
 from tlcheck.snapshot.ir import Expr
 
 
@@ -11,10 +11,12 @@ def _copy(name: str, args: tuple[Expr, ...]) -> Signature:
 
     In old releases (destination, its offset in bytes, source, its offset in elements, size[, predicate]).
     """
-    old = len(args) > 4
+    old, size = len(args) > 4, 4 if len(args) > 4 else 2
     return Signature(
         reads=(Address(2, offset=3) if old else Address(1),),
         writes=(Address(0, offset=1, octets=True) if old else Address(0),),
+        size=size,
+        predicate=size + 1 if len(args) == size + 2 else None,
         asynchronous=Completion.CP_ASYNC_GROUP,
     )
 
@@ -35,4 +37,5 @@ FAMILY = Family(
         "ptx_cp_async_barrier_noinc": _ARRIVE,
     },
     needs="cp.async",
+    counted=CountedAs.COPY,
 )

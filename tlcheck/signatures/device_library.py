@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tlcheck.signatures.calls import template_arguments
-from tlcheck.signatures.signature import Address, Collective, Completion, Family, Proxy, Signature
+from tlcheck.signatures.signature import Address, Collective, Completion, CountedAs, Family, Proxy, Signature
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.lookup import TARGETS
 
@@ -88,7 +88,9 @@ def _gemm(name: str, args: tuple[Expr, ...]) -> Signature:
     )
 
 
-PRODUCTS = Family("tl::gemm", "gemm_mma.h, gemm_sm90.h", {"tl_gemm": _gemm}, needs="mma")
+PRODUCTS = Family(
+    "tl::gemm", "gemm_mma.h, gemm_sm90.h", {"tl_gemm": _gemm}, needs="mma", counted=CountedAs.LIBRARY_PRODUCT
+)
 
 _DECODE = Signature(reads=(Address(0),), writes=(Address(1),))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Address, Collective, Family, Signature
+from tlcheck.signatures.signature import Address, Collective, CountedAs, Family, Signature
 from tlcheck.snapshot.ir import Expr
 
 
@@ -15,11 +15,12 @@ def _load(name: str, args: tuple[Expr, ...]) -> Signature:
     return Signature(reads=(source,), writes=(target,), collective=Collective.WARP)
 
 
-LDMATRIX = Family("ldmatrix", "PTX 9.7.14.5.15", {"ptx_ldmatrix": _load}, needs="ldmatrix")
+LDMATRIX = Family("ldmatrix", "PTX 9.7.14.5.15", {"ptx_ldmatrix": _load}, needs="ldmatrix", counted=CountedAs.MATRICES)
 
 STMATRIX = Family(
     "stmatrix",
     "PTX 9.7.14.5.16",
     {"ptx_stmatrix": Signature(writes=(Address(2),), collective=Collective.WARP)},
     needs="stmatrix",
+    counted=CountedAs.MATRICES,
 )

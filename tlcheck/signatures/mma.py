@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Address, Collective, Family, Signature
+from tlcheck.signatures.signature import Address, Collective, CountedAs, Family, Signature
 
 _A, _B, _C, _METADATA = Address(6, offset=7), Address(8, offset=9), Address(10, offset=11), Address(12, offset=13)
 
@@ -11,6 +11,7 @@ MMA = Family(
     "PTX 9.7.14.5",
     {"ptx_mma": Signature(reads=(_A, _B), updates=(_C,), collective=Collective.WARP)},
     needs="mma",
+    counted=CountedAs.PRODUCT,
 )
 
 MMA_SP = Family(
@@ -18,6 +19,7 @@ MMA_SP = Family(
     "PTX 9.7.14.6",
     {"ptx_mma_sp": Signature(reads=(_A, _B, _METADATA), updates=(_C,), collective=Collective.WARP)},
     needs="mma.sp",
+    counted=CountedAs.PRODUCT,
 )
 
 MMA_BLOCK_SCALE = Family(

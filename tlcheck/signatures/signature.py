@@ -40,6 +40,14 @@ class Collective(Enum):
     GRID = "grid"
 
 
+class Leaves(Enum):
+    """What threads leave."""
+
+    ITERATION = "iteration"
+    LOOP = "loop"
+    KERNEL = "kernel"
+
+
 class Fence(Enum):
     """The accesses that a fence orders."""
 
@@ -70,9 +78,13 @@ class Signature:
 
     reads, writes, updates: the memory that it reads, writes, or both reads and writes, as an addition does.
     mbarrier: position of the argument that names an mbarrier.
+    size: position of the argument that says how much it copies; None for none, or where a tensor map says so.
+    coordinates: position of the first coordinate in the tensor of a tensor map.
+    predicate: position of the argument without which it reads nothing.
     waits: threads may wait for other warps, on some target. A warp moves in lockstep: `bar.warp.sync` does not wait.
     releases: hands on what its threads did before, to those that wait for it.
-    leaves: threads may leave a loop or the kernel.
+    leaves: what threads may leave; None for nothing.
+    of_block: its value may be another one in each block.
     exchanges: its value is made of the registers of other threads.
     asynchronous: how it completes; None for an instruction that is complete when the next one runs.
     commits: it makes a group of the operations before it.
@@ -87,9 +99,13 @@ class Signature:
     writes: tuple[Address, ...] = ()
     updates: tuple[Address, ...] = ()
     mbarrier: int | None = None
+    size: int | None = None
+    coordinates: int | None = None
+    predicate: int | None = None
     waits: bool = False
     releases: bool = False
-    leaves: bool = False
+    leaves: Leaves | None = None
+    of_block: bool = False
     exchanges: bool = False
     asynchronous: Completion | None = None
     commits: Completion | None = None
@@ -113,6 +129,15 @@ class Signature:
         return bool(self.reads or self.destinations)
 
 
+class CountedAs(Enum):
+    """What a gate counts of instructions that touch memory, besides the accesses of bulk copies and atomics."""
+
+    COPY = "copy"  # to shared memory, by a thread
+    MATRICES = "matrices"  # that a warp moves
+    PRODUCT = "product"  # of matrices
+    LIBRARY_PRODUCT = "library product"  # one that the device library makes
+
+
 Form = Callable[[str, tuple[Expr, ...]], Signature]
 """The signature of a call by its full name and its arguments, where one name has several forms."""
 
@@ -123,9 +148,11 @@ class Family:
 
     name: what the manual calls them. manual: the section. signatures: by the name of the call.
     needs: what a target has to have of `Target.instructions`; empty if every target has these instructions.
+    counted: what a gate counts of them; None for nothing.
     """
 
     name: str
     manual: str
     signatures: Mapping[str, Signature | Form]
     needs: str = ""
+    counted: CountedAs | None = None

@@ -5,7 +5,7 @@ A matrix in shared memory is named by a descriptor, which is read when the instr
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Address, Collective, Completion, Family, Fence, Proxy, Signature
+from tlcheck.signatures.signature import Address, Collective, Completion, CountedAs, Family, Fence, Proxy, Signature
 
 
 def _product(*reads: int, adds: int) -> Signature:
@@ -35,6 +35,7 @@ FAMILY = Family(
         "wait_wgmma": _WAIT,
     },
     needs="wgmma",
+    counted=CountedAs.PRODUCT,
 )
 
 DESCRIPTORS = Family(

@@ -39,6 +39,7 @@ from tlcheck.program.updates import parted_updates
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.scope import block_scope, input_scope
 from tlcheck.scope.claim_scope import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Evaluate, If, Snapshot, Stmt
@@ -466,7 +467,7 @@ def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
 
 
 def _is_barrier(stmt: Stmt) -> bool:
-    return any(e.op == "call" and e.value == "tvm_storage_sync" for e in postorder(expressions(stmt)))
+    return any(map(is_sync_threads, postorder(expressions(stmt))))
 
 
 def _unordered(name: str, race: Race) -> str:

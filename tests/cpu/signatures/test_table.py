@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,11 @@ from tlcheck.signatures.table import FAMILIES, FAMILY_OF, argument, destinations
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.lookup import target
 
+PACKAGE = Path(__file__).parents[3] / "tlcheck"
+NAMED_ELSEWHERE = {
+    "report/issue_cuda.py": {"warpgroup_fence_operand"},  # lines of CUDA that say nothing
+    "worker/parameters.py": bulk_copies.DESCRIPTORS,  # what the host's calls for them become
+}
 SHARED, GLOBAL, LOCAL = (buffer(f"B_{scope}", "float16", (64,), scope) for scope in ("shared.dyn", "global", "local"))
 
 
@@ -44,6 +51,17 @@ def test_every_instruction_that_is_executed_has_a_signature_and_no_other_has() -
     assert names - signed.keys() == set(), "a handler of ops/thread without a signature"
     assert signed.keys() - names == set(), "a signature of what nothing executes"
     assert [name for name, count in signed.items() if count > 1] == []
+
+
+def test_no_other_module_names_an_instruction() -> None:
+    """A new instruction is a handler and a signature. What else depends on it is derived from these."""
+    names, found = FAMILY_OF.keys() | bulk_copies.DESCRIPTORS, {}
+    for file in PACKAGE.rglob("*.py"):
+        place = file.relative_to(PACKAGE).as_posix()
+        if not place.startswith(("signatures/", "execute/ops/")) and file.name != "__init__.py":
+            found[place] = names & set(re.findall(r'"([\w:]+)"', file.read_text(encoding="utf-8")))
+    assert len(found) > 300
+    assert {place: named for place, named in found.items() if named} == NAMED_ELSEWHERE
 
 
 def test_a_family_says_where_it_is_described() -> None:

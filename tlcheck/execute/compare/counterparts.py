@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.signatures.calls import library_name
+from tlcheck.signatures.table import destinations, family_of, signature_of
+from tlcheck.signatures.wgmma import DESCRIPTORS
 from tlcheck.snapshot.ir import Alloc, Expr, For, Function, If, Stmt, Store, While
 from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
 
@@ -97,11 +99,8 @@ class Counterparts:
                 reads |= self._described.get(e.buffer.data.uid if e.buffer is not None else e.uid, set())
                 name = str(e.value).removesuffix(_DESCRIPTOR)
                 if e.op == "var" and name != str(e.value) and name in self.names:  # a bulk copy by a tensor map
-                    (reads if self._reads_tensor(root) else writes).add(name)
+                    (writes if _writes(root, e) else reads).add(name)
         return NamedBuffers(frozenset(writes & self.names), frozenset(reads & self.names), constant)
-
-    def _reads_tensor(self, root: Expr) -> bool:
-        return not any(part in str(root.value) for part in ("store", "reduce"))
 
     def accessed(self, stmt: Stmt | None) -> NamedBuffers:
         """The buffers of the source that a lowered statement reads and writes."""
@@ -175,10 +174,15 @@ def _described(lowered: Function, called: dict[str, str]) -> dict[int, set[str]]
     found: dict[int, set[str]] = {}
     for stmt in statements(lowered.body):
         for e in postorder(expressions(stmt)):
-            if e.op == "call" and e.value == "initialize_wgmma_descriptor" and e.args[0].buffer is not None:
+            if family_of(e) is DESCRIPTORS and e.args[0].buffer is not None:
                 named = {called.get(str(data.value), str(data.value)) for data, _ in accesses(e.args[1])}
                 found.setdefault(e.args[0].buffer.data.uid, set()).update(named)
     return found
+
+
+def _writes(root: Expr, e: Expr) -> bool:
+    """Whether an argument of an instruction names what it writes."""
+    return signature_of(root) is not None and e in destinations(root)
 
 
 def _is_call(op: str, value: str, name: str) -> bool:

@@ -31,6 +31,8 @@ from tlcheck.program.flow import Flow
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.control import thread_axis
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.witness import indexed, shaped
@@ -389,7 +391,7 @@ class Faults:
         for stmt in statements(self._function.body):
             if isinstance(stmt, Bind):
                 with suppress(NotModelled):
-                    first = stmt.value.value == "launch_thread_idx" and stmt.value.args[0].value == 0
+                    first = thread_axis(stmt.value) == 0
                     values[str(stmt.var.value)] = values[""] if first else evaluated(stmt.value, values)
         held = np.ones(count, bool)
         for condition in conditions:
@@ -402,12 +404,15 @@ class Faults:
         return stmt if stmt in inside else next(iter(inside), None)
 
 
-_SYNCHRONIZING = ("arrive", "async", "barrier", "bulk", "commit", "expect", "sync", "tma", "wait")  # in a call's name
+# parts of names, of tile operators above all: these have no signature
+_SYNCHRONIZING = ("arrive", "async", "barrier", "bulk", "commit", "expect", "sync", "tma", "wait")
 
 
 def _synchronizes(stmt: Evaluate) -> bool:
     """Whether a statement waits, or others wait for it."""
-    call = stmt.value
+    call, signature = stmt.value, signature_of(stmt.value)
+    if signature is not None and (signature.waits or signature.releases or signature.mbarrier is not None):
+        return True
     return any(part in name_of_call(call) for part in _SYNCHRONIZING) or "barrier" in dict(call.computed)
 
 

@@ -17,11 +17,9 @@ from tlcheck.execute.observe.races import A_BARRIER, Race
 from tlcheck.execute.stops import Illegal
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.reasons import UNSAID, Reason
-from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.snapshot.ir import Evaluate, Function, Stmt
 from tlcheck.snapshot.walk import statements
-
-_BARRIERS = ("tvm_storage_sync", "sync_threads_partial", "sync_threads")
 
 
 def said_of(missed: Illegal | None) -> Reason:
@@ -63,6 +61,6 @@ def _has_part_between(lowered: Function, race: Race) -> bool:
 
 def _is_of_some(stmt: Stmt) -> bool:
     """Whether a statement is a barrier that says how many threads it counts."""
-    if not isinstance(stmt, Evaluate) or name_of_call(stmt.value) not in _BARRIERS:
+    if not isinstance(stmt, Evaluate) or not is_sync_threads(stmt.value):
         return False
     return sum(argument.op == "int" for argument in stmt.value.args) == 2

@@ -23,6 +23,7 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.coverage import unwritten
 from tlcheck.program.steering import Steering
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.control import thread_axis
 from tlcheck.signatures.signature import Completion
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Block, Evaluate, Expr, For, Function, Stmt, Store, Thread
@@ -175,9 +176,10 @@ class _Origin:
 
     def _first(self, stmt: Thread | For | Bind, name: str, found: Mapping[str, Any]) -> Any:
         if isinstance(stmt, Bind):
-            if stmt.value.value != "launch_thread_idx":
+            axis = thread_axis(stmt.value)
+            if axis is None:
                 return evaluated(stmt.value, found)
-            self.extents[name] = self._threads[int(stmt.value.args[0].value or 0)]
+            self.extents[name] = self._threads[axis]
             return 0
         self.extents[name] = int(evaluated(stmt.extent, found))
         return 0 if isinstance(stmt, Thread) else evaluated(stmt.start, found)

@@ -15,7 +15,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.schedule.agents import agents_of
-from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Attr, If, Seq, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -33,7 +33,7 @@ def waits(stmt: Stmt, partial: bool, warp: int) -> bool:
         return False
     roots = [e for s in statements(stmt) for e in expressions(s)]
     found = [e for e in postorder(roots) if (signature := signature_of(e)) and signature.waits_with(warp)]
-    return any(not (partial and name_of_call(e) == "tvm_storage_sync") for e in found)
+    return any(not (partial and is_sync_threads(e)) for e in found)
 
 
 def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.program.negatives import may_be_negative
+from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import whole_numbers
 from tlcheck.snapshot.ir import Bind, Expr, For, Function, Stmt, Thread
@@ -105,7 +106,7 @@ def _one(
     if e.op == "var":
         size = sizes.get(str(e.value))
         return known.get(e.uid, None if size is None else (size, size))
-    if e.op == "call" and e.value == "launch_thread_idx":
+    if thread_axis(e) is not None:
         return 0, _LAST_THREAD
     whole = [a for a in args if a is not None]
     if len(whole) < len(args) or e.dtype not in ("int32", "int64"):

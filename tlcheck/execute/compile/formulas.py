@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.functions import NAMED
 from tlcheck.execute.field import Field, inverse, reduced, scaled, times
 from tlcheck.execute.memory.values import kind_of, require_wide
@@ -21,13 +22,6 @@ from tlcheck.snapshot.ir import Bind, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 Apply = Callable[..., Any]
-_MOVING = frozenset(
-    "annotations control copy cp_async cp_async_arrivals descriptors elect fill grid hints im2col ldmatrix mbarrier "
-    "lds_copies numbers promises row_copy safe_values stmatrix sync tma transpose warps wave_barriers "
-    "wgmma_descriptors".split()
-)
-_COMPUTING = frozenset("atomics gemm mma reduce reducers scan scans thread_allreduce tl_gemm wgmma wgmma_queue".split())
-_SHUFFLES = ("shfl", "shuffle")  # the other exchanges of a warp compare values
 _EXPONENTIALS = ("exp", "exp2", "exp10")
 _OPAQUE = frozenset(
     "log log2 log10 log1p expm1 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
@@ -38,10 +32,9 @@ _ARITHMETIC = ("mul", "div", "truncdiv", "floordiv", "floormod")
 _CANONICAL = {name: first for first, (_, others) in NAMED.items() for name in (first, *others)} | {"__powf": "__powf"}
 
 
-def require_handler(handler: object, name: str) -> None:
+def require_handler(handler: registry.CallHandler, name: str) -> None:
     """Raise NotModelled for a call whose handler is not known to keep elements of the field apart from numbers."""
-    family = getattr(handler, "__module__", "").rsplit(".", 1)[-1]
-    if family not in _MOVING | _COMPUTING or (family == "warps" and not any(word in name for word in _SHUFFLES)):
+    if handler not in registry.FORMULAS:
         raise NotModelled(f"{name}, of which nobody knows whether it is the same formula")
 
 

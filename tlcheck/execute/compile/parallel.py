@@ -14,6 +14,7 @@ from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
 from tlcheck.execute.stops import OutOfBytes, SourceUnclear
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -22,8 +23,8 @@ def is_shared_out(stmt: Stmt) -> bool:
     """Whether the threads share the iterations of a T.Parallel: not where all of them have to come together in each."""
     if not isinstance(stmt, For) or stmt.kind != "parallel":
         return False
-    calls = (e.value for s in statements(stmt.body) for e in postorder(expressions(s)) if e.op == "call")
-    return "tvm_thread_allreduce" not in calls
+    called = (signature_of(e) for s in statements(stmt.body) for e in postorder(expressions(s)))
+    return not any(each is not None and each.exchanges and each.waits for each in called)
 
 
 def parallel(stmt: For, program: KernelProgram) -> Step:

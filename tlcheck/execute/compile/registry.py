@@ -25,6 +25,10 @@ CALLS: dict[str, CallHandler] = {}
 EXTERNS: dict[str, CallHandler] = {}
 OF_FAMILY: dict[str, CallHandler] = {}
 """What targets of one family have in the place of a handler for all: by the key of `_own`."""
+FORMULAS: set[object] = set()
+"""Handlers that do the same where floats are elements of a field (`execute.field`): they move values, or compute them
+with what `compile.formulas` knows.
+"""
 ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
@@ -44,12 +48,14 @@ WITHOUT_MEANING = frozenset(
 )
 
 
-def call(*names: str, family: Family | None = None) -> Callable[[CallHandler], CallHandler]:
+def call(*names: str, family: Family | None = None, formula: bool = False) -> Callable[[CallHandler], CallHandler]:
     """Register a handler of calls (tile operators, instructions, functions) of these names.
 
-    family: the targets that it is for; None for all that have none of their own.
+    family: the targets that it is for; None for all that have none of their own. formula: it is one of `FORMULAS`.
     """
-    return _into(CALLS, names) if family is None else _into(OF_FAMILY, [_own(n, family) for n in names])
+    if family is None:
+        return _into(CALLS, names, formula)
+    return _into(OF_FAMILY, [_own(n, family) for n in names], formula)
 
 
 def handler_of(name: str, external: bool, target: Target) -> CallHandler:
@@ -72,13 +78,13 @@ def require(name: str, target: Target) -> None:
         raise NotModelled(f"{name} on {target.arch}")
 
 
-def extern(*names: str, family: Family | None = None) -> Callable[[CallHandler], CallHandler]:
+def extern(*names: str, family: Family | None = None, formula: bool = False) -> Callable[[CallHandler], CallHandler]:
     """Register a handler of functions of the device library: names without template arguments and `::run`.
 
-    The call that the handler gets has the function's full name as its value, and the function's arguments. family: as
-    for `call`.
+    The call that the handler gets has the function's full name as its value, and the function's arguments. family,
+    formula: as for `call`.
     """
-    return _into(EXTERNS, names) if family is None else call(*names, family=family)
+    return _into(EXTERNS, names, formula) if family is None else call(*names, family=family, formula=formula)
 
 
 def attribute(*names: str) -> Callable[[AttributeHandler], AttributeHandler]:
@@ -108,8 +114,10 @@ def is_without_meaning(key: str) -> bool:
     return key in WITHOUT_MEANING or key.startswith("pragma_")
 
 
-def _into(table: dict[str, H], names: Iterable[str]) -> Callable[[H], H]:
+def _into(table: dict[str, H], names: Iterable[str], formula: bool = False) -> Callable[[H], H]:
     def register(handler: H) -> H:
+        if formula:
+            FORMULAS.add(handler)
         for name in names:
             if name in table:
                 raise ValueError(f"{name} has two handlers")

@@ -412,7 +412,7 @@ def _evaluate(stmt: Evaluate, program: KernelProgram) -> Step:
     state.at = stmt
     code = program.code(stmt.value)
     signature = signature_of(stmt.value)
-    leaves = signature is not None and signature.leaves
+    leaves = signature is not None and signature.leaves is not None
 
     def run(frame: Frame) -> None:
         state.at = stmt

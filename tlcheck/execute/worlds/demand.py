@@ -22,6 +22,7 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, chosen, coordinates
 from tlcheck.execute.worlds.effort import statements_needed
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
+from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, If, Stmt, Store, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder
@@ -141,8 +142,8 @@ def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, threads: Sequence
     if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
         at = blocks["xyz".index(stmt.tag[-1])]
         known[stmt.var.uid] = at, at
-    elif isinstance(stmt, Bind) and stmt.value.value == "launch_thread_idx" and stmt.value.args:
-        known[stmt.var.uid] = 0, threads[int(stmt.value.args[0].value or 0)] - 1
+    elif isinstance(stmt, Bind) and (axis := thread_axis(stmt.value)) is not None:
+        known[stmt.var.uid] = 0, threads[axis] - 1
     else:
         bind(stmt, sizes, known)
 

@@ -10,11 +10,10 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.budget import Budget
-from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.signature import Leaves
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, For, Function, Stmt, While
 from tlcheck.snapshot.walk import children, statements
-
-_BREAKS = ("loop_break", "break_loop")
 
 
 def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> int:
@@ -40,7 +39,8 @@ def _breaks(stmt: Stmt) -> bool:
     """Whether threads may leave the loop of this body early."""
     if isinstance(stmt, (For, While)):
         return False
-    if isinstance(stmt, Evaluate) and stmt.value.op == "call" and name_of_call(stmt.value) in _BREAKS:
+    signature = signature_of(stmt.value) if isinstance(stmt, Evaluate) else None
+    if signature is not None and signature.leaves is Leaves.LOOP:
         return True
     return any(map(_breaks, children(stmt)))
 

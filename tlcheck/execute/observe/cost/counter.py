@@ -26,7 +26,8 @@ from tlcheck.execute.observe.cost.rules import rules_of
 from tlcheck.execute.observe.cost.sites import COLUMNS, CountedSite, CountedSites, Operation, Space, Tally
 from tlcheck.signatures import cp_async, matrices
 from tlcheck.signatures.calls import name_of_call
-from tlcheck.signatures.table import family_of
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.ir import Evaluate, Stmt
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Counter(Observer):
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Threads access elements with atomics; what a bulk copy does to its mbarrier is none."""
-        if not _called(place.state.at).startswith("tma_"):
+        if not _is_bulk(place.state.at):
             self._count("atomic", place, position, mask)
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
@@ -426,6 +427,12 @@ def _padded(lanes: Array, filler: int, warp: int) -> Array:
 def _is_of_barrier(stmt: Stmt | None) -> bool:
     """Whether a statement does something to an mbarrier, which is no access of shared memory's data path."""
     return "barrier" in _called(stmt)
+
+
+def _is_bulk(stmt: Stmt | None) -> bool:
+    """Whether a statement is a bulk copy."""
+    signature = signature_of(stmt.value) if isinstance(stmt, Evaluate) else None
+    return signature is not None and signature.asynchronous in (Completion.MBARRIER, Completion.BULK_GROUP)
 
 
 def _called(stmt: Stmt | None) -> str:

@@ -249,11 +249,11 @@ def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Computation]:
 
 for _name, _atomic in ATOMICS.items():
     if _atomic.combines:
-        (call if _name.endswith("_elem_op") else extern)(_name)(_combining(_atomic))
+        (call if _name.endswith("_elem_op") else extern)(_name, formula=True)(_combining(_atomic))
 
 
-@call("atomic_load_elem_op")
-@extern("AtomicLoad")
+@call("atomic_load_elem_op", formula=True)
+@extern("AtomicLoad", formula=True)
 def atomic_load(e: Expr, program: KernelProgram) -> Computation:
     """(address[, memory order]): the element."""
     place, made = _elements(e.args[0], program), Made.of(e, program)
@@ -266,8 +266,8 @@ def atomic_load(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("atomic_store_elem_op")
-@extern("AtomicStore")
+@call("atomic_store_elem_op", formula=True)
+@extern("AtomicStore", formula=True)
 def atomic_store(e: Expr, program: KernelProgram) -> Computation:
     """(address, value[, memory order]): the element becomes the value."""
     place, made = _elements(e.args[0], program), Made.of(e, program)

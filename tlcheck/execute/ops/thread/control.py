@@ -11,6 +11,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.ir import Expr
 
 
@@ -21,7 +22,7 @@ def _gone(frame: Frame, before: Mask | None) -> Mask:
     return leaving if before is None else before | leaving
 
 
-@call("loop_break", "break_loop")
+@call("loop_break", "break_loop", formula=True)
 def loop_break(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes leave the innermost loop."""
 
@@ -32,7 +33,7 @@ def loop_break(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("loop_continue", "continue_loop")
+@call("loop_continue", "continue_loop", formula=True)
 def loop_continue(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes go on with the next iteration of the innermost loop."""
 
@@ -43,7 +44,7 @@ def loop_continue(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("thread_return")
+@call("thread_return", formula=True)
 def thread_return(e: Expr, program: KernelProgram) -> Computation:
     """The active lanes leave the kernel."""
 
@@ -54,10 +55,10 @@ def thread_return(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("launch_thread_idx")
+@call("launch_thread_idx", formula=True)
 def launch_thread_idx(e: Expr, program: KernelProgram) -> Code:
     """threadIdx.x, .y or .z by number, as the kernel's frontend asks for it."""
-    axis = e.args[0].value
+    axis = thread_axis(e)
     assert isinstance(axis, int)
     index = program.thread_index(axis)
     return Code(lambda frame: index, frozenset(), True, not isinstance(index, np.ndarray))

@@ -117,7 +117,7 @@ def queue_of(program: KernelProgram) -> CopyQueue:
     return found
 
 
-@call("ptx_cp_async")
+@call("ptx_cp_async", formula=True)
 def cp_async(e: Expr, program: KernelProgram) -> Computation:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
@@ -239,7 +239,7 @@ def _size(call: Expr, kind: Kind, program: KernelProgram) -> int:
     return size
 
 
-@call("ptx_commit_group")
+@call("ptx_commit_group", formula=True)
 def commit_group(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
     queue = queue_of(program)
@@ -251,7 +251,7 @@ def commit_group(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("ptx_wait_group")
+@call("ptx_wait_group", formula=True)
 def wait_group(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
     queue, newest = queue_of(program), program.code(e.args[0])
@@ -267,7 +267,7 @@ def wait_group(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("ptx_wait_all", "cp_async_wait_all")
+@call("ptx_wait_all", "cp_async_wait_all", formula=True)
 def wait_all(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.wait_all: commit, and wait for all groups."""
     queue = queue_of(program)

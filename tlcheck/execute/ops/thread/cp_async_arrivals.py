@@ -21,7 +21,7 @@ from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 
 
-@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")
+@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc", formula=True)
 def arrive(e: Expr, program: KernelProgram) -> Computation:
     """(barrier): the active threads arrive when their copies have come."""
     which, queue, agents = barrier(e.args[0], program), queue_of(program), agents_of(program.state)

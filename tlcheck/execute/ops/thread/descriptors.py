@@ -21,6 +21,7 @@ from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
+from tlcheck.signatures.bulk_copies import TensorMap, tensor_map
 from tlcheck.snapshot.ir import Expr
 
 # CUtensorMapDataType -> bits
@@ -29,7 +30,6 @@ _APART = 14  # of which 4 bits take a byte of shared memory each
 _SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
 _LARGEST_BOX = 256
 _ROWS = 4  # of tile::gather4 and tile::scatter4
-_TILED, _IM2COL = "create_tma_descriptor", "create_tma_im2col_descriptor"
 
 
 def swizzled(octets: Any, span: int) -> Any:
@@ -237,32 +237,35 @@ def descriptor(e: Expr, program: KernelProgram) -> Tiled | Im2col:
         if made is None:
             raise NotModelled(f"TMA descriptor {e.value}: the snapshot does not say what it describes")
         e = made
-    rank = _number(e.args[1])
-    rest = e.args[3:]
-    sizes, octets, boxes, more = (rest[i * rank : (i + 1) * rank] for i in range(4))
-    tensor = _tensor(e, sizes, octets, program)
-    if e.value == _TILED:
+    found = tensor_map(e)
+    if found is None:
+        raise NotModelled("TMA descriptor of varying form")
+    rank, tensor = found.rank, _tensor(found, program)
+    boxes, more = found.fields[:rank], found.fields[rank : 2 * rank]
+    if not found.pixels:
         # sizes of a box whose elements lie side by side
         if any(_number(s) != 1 for s in more):
             raise NotModelled("TMA descriptor with element strides")
-        return Tiled(tensor, tuple(_number(a) for a in boxes), _hints(rest[4 * rank :]))
-    around = rest[3 * rank :]
+        return Tiled(tensor, tuple(_number(a) for a in boxes), _hints(found.fields[2 * rank :]))
+    around = found.fields[rank:]
     lower, upper = (tuple(_number(a) for a in around[i * (rank - 2) : (i + 1) * (rank - 2)]) for i in range(2))
     pixels, channels = (_number(a) for a in around[2 * (rank - 2) : 2 * (rank - 2) + 2])
     span = _hints(around[2 * (rank - 2) + 2 :])
     return Im2col(tensor, tuple(_number(s) for s in boxes), lower, upper, pixels, channels, span)
 
 
-def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], program: KernelProgram) -> _Tensor:
-    place = program.pointer(e.args[2])
-    if place.kind.bits != _BITS[_number(e.args[0])]:
-        raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
-    strides = [_divided(program.code(o), place.kind.bits) for o in octets[1:]]  # the innermost elements are neighbours
-    apart = _number(e.args[0]) == _APART
+def _tensor(made: TensorMap, program: KernelProgram) -> _Tensor:
+    place, number = program.pointer(made.tensor), _number(made.number)
+    if place.kind.bits != _BITS[number]:
+        raise NotModelled(f"TMA descriptor of {_BITS[number]} bits for {place.kind.name}")
+    strides = [
+        _divided(program.code(o), place.kind.bits) for o in made.octets[1:]
+    ]  # the innermost elements are neighbours
+    apart = number == _APART
     held = kind_of("float4_e2m1_unpacked") if apart and place.kind.is_float else place.kind
     if apart and held == place.kind:
         raise NotModelled(f"TMA descriptor of elements apart for {place.kind.name}")
-    return _Tensor(place, tuple(program.code(s) for s in sizes), (constant(1), *strides), held)
+    return _Tensor(place, tuple(program.code(s) for s in made.sizes), (constant(1), *strides), held)
 
 
 def _hints(args: tuple[Expr, ...]) -> int:

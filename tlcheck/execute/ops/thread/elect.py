@@ -22,7 +22,7 @@ from tlcheck.targets.nvidia import WARP
 _PARTS_COUNT = Release.of("0.1.12")  # the first release in which part of a warp counts as a warp
 
 
-@call("tl_shuffle_elect", "shuffle_elect")
+@call("tl_shuffle_elect", "shuffle_elect", formula=True)
 def elect(e: Expr, program: KernelProgram) -> Computation:
     """Whether the thread is the elected one of its group; (worlds, threads)."""
     extent = e.args[0].value if e.args and e.args[0].op == "int" else None

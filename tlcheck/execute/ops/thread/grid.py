@@ -18,7 +18,7 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
-@call("sync_grid")
+@call("sync_grid", formula=True)
 def sync_grid(e: Expr, program: KernelProgram) -> Computation:
     """All threads of all blocks come together."""
     blocks = prod(grid(program.function, program.scalars))

@@ -17,10 +17,12 @@ from tlcheck.snapshot.ir import Attr, Expr
     "TL_IKET_EVENT",  # TileLang, tools/cuda/iket: what a profiler notes
     "TL_IKET_EVENT_PAYLOAD_U32",
     "TL_IKET_EVENT_PAYLOAD_F32",
+    formula=True,
 )
 @call(
     "prefetch_tma_descriptor",
     "warpgroup_fence_operand",
+    formula=True,
 )
 def hint(e: Expr, program: KernelProgram) -> Computation:
     """Do nothing: the instruction changes no values."""

@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
 
-@call("ptx_ldmatrix")
+@call("ptx_ldmatrix", formula=True)
 def ldmatrix(e: Expr, program: KernelProgram) -> Computation:
     """(transposed, number, source, destination), or in old releases (transposed, number, ".b16", destination, its
     offset in elements, source, its offset).

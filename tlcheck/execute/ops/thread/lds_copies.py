@@ -72,7 +72,7 @@ def loads_of(program: KernelProgram) -> Loads:
     return found
 
 
-@call("ptx_cp_async", family=AMD)
+@call("ptx_cp_async", family=AMD, formula=True)
 def copy(e: Expr, program: KernelProgram) -> Computation | Code:
     """Copy 4, 8 or 16 bytes. Where the predicate is false, zeros are stored and nothing is read.
 
@@ -182,7 +182,7 @@ def of_waves(mask: Mask) -> Mask:
     return np.ascontiguousarray(chosen)
 
 
-@call("ptx_commit_group", family=AMD)
+@call("ptx_commit_group", family=AMD, formula=True)
 def commit(e: Expr, program: KernelProgram) -> Computation | Code:
     """Nothing: each copy is an operation of its own."""
     if _is_as_written(program):
@@ -190,7 +190,7 @@ def commit(e: Expr, program: KernelProgram) -> Computation | Code:
     return lambda frame: 0
 
 
-@call("ptx_wait_group", family=AMD)
+@call("ptx_wait_group", family=AMD, formula=True)
 def wait(e: Expr, program: KernelProgram) -> Computation | Code:
     """s_waitcnt vmcnt(n): go on when at most n of the wave's newest copies are under way."""
     if _is_as_written(program):

@@ -194,7 +194,7 @@ def _pointed(e: Expr, program: KernelProgram) -> Barrier:
     return Barrier(Barriers.of(program, name), program.code(e.args[2]), program.pointer(e))
 
 
-@call("ptx_init_barrier_thread_count")
+@call("ptx_init_barrier_thread_count", formula=True)
 def init(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
     which, count = barrier(e.args[0], program), program.code(e.args[1])
@@ -213,7 +213,7 @@ def init(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("create_barriers", "create_list_of_mbarrier")
+@call("create_barriers", "create_list_of_mbarrier", formula=True)
 def create(e: Expr, program: KernelProgram) -> Computation:
     """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
     counts = [program.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
@@ -239,7 +239,7 @@ def declared(block: Block, program: KernelProgram) -> None:
                 barriers.make(world, number, int(count.value or 0))
 
 
-@call("ptx_arrive_barrier", "mbarrier_arrive")
+@call("ptx_arrive_barrier", "mbarrier_arrive", formula=True)
 def arrive(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.arrive: each active thread arrives once."""
     if len(e.args) > 1:
@@ -257,7 +257,7 @@ def arrive(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("ptx_arrive_cluster_barrier")
+@call("ptx_arrive_cluster_barrier", formula=True)
 def arrive_at(e: Expr, program: KernelProgram) -> Computation:
     """(barrier, rank): each active thread arrives once at the barrier of another block of its cluster, or its own.
 
@@ -279,7 +279,7 @@ def arrive_at(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
+@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx", formula=True)
 def expect(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
     if len(e.args) != 2:
@@ -302,7 +302,7 @@ def expect(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("mbarrier_wait_parity")
+@call("mbarrier_wait_parity", formula=True)
 def wait(e: Expr, program: KernelProgram) -> Computation:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
     which, parity = barrier(e.args[0], program), program.code(e.args[1])

@@ -54,7 +54,7 @@ _SUMS = {
 _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32), 4: (32, 64)}
 
 
-@call("ptx_mma")
+@call("ptx_mma", formula=True)
 def mma(e: Expr, program: KernelProgram) -> Computation:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))

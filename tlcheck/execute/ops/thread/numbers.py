@@ -19,19 +19,19 @@ from tlcheck.snapshot.ir import Expr
 _WARPS = 4  # of a group
 
 
-@call("get_lane_idx")
+@call("get_lane_idx", formula=True)
 def lane(e: Expr, program: KernelProgram) -> Computation:
     """The thread's number in its warp."""
     return _of_threads(e, program, lambda thread, warp, group: thread % warp)
 
 
-@call("get_warp_idx", "get_warp_idx_sync")
+@call("get_warp_idx", "get_warp_idx_sync", formula=True)
 def warp(e: Expr, program: KernelProgram) -> Computation:
     """The number of its warp."""
     return _of_threads(e, program, lambda thread, warp, group: thread // warp)
 
 
-@call("get_warp_group_idx")
+@call("get_warp_group_idx", formula=True)
 def group(e: Expr, program: KernelProgram) -> Computation:
     """The number of its group of warps."""
     return _of_threads(e, program, lambda thread, warp, group: thread // (warp * group))

@@ -49,14 +49,14 @@ _HALF = 16  # bits
 _PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
 
 
-@extern("tl::AllReduce", "tl::AllReduce::run_hopper")
+@extern("tl::AllReduce", "tl::AllReduce::run_hopper", formula=True)
 def all_reduce(e: Expr, program: KernelProgram) -> Computation:
     """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
     value, combined = program.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), program)
     return lambda frame: combined(frame, value.run(frame))
 
 
-@extern("tl::AllReduce::run_batch")
+@extern("tl::AllReduce::run_batch", formula=True)
 def all_reduce_batch(e: Expr, program: KernelProgram) -> Computation:
     """(pointer to values[, workspace]): each of the values becomes its combination."""
     operation, *numbers = template_arguments(str(e.value))
@@ -214,5 +214,5 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Computation]
 
 
 for _name, _operation in (("sum", "Sum"), ("max", "Max"), ("min", "Min"), ("bitand", "BitAnd"), ("bitor", "BitOr")):
-    call(f"warp_reduce_{_name}")(_warp_reduce(_operation))
-    extern(f"tl::warp_reduce_{_name}")(_warp_reduce(_operation))
+    call(f"warp_reduce_{_name}", formula=True)(_warp_reduce(_operation))
+    extern(f"tl::warp_reduce_{_name}", formula=True)(_warp_reduce(_operation))

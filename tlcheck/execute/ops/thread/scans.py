@@ -37,7 +37,7 @@ _THREADS = (32, 64, 128, 256, 512, 1024)  # those of which scan.h asserts that t
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
-@extern("tl::CumSum1D", "tl::CumMax1D", "tl::InclusiveScan1D")
+@extern("tl::CumSum1D", "tl::CumMax1D", "tl::InclusiveScan1D", formula=True)
 def scan_line(e: Expr, program: KernelProgram) -> Computation:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
@@ -50,7 +50,7 @@ def scan_line(e: Expr, program: KernelProgram) -> Computation:
     return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program, undefined)
 
 
-@extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
+@extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D", formula=True)
 def scan_rows(e: Expr, program: KernelProgram) -> Computation:
     """<[op, ]threads[, axis[, reverse]]>(src, dst, rows, columns[, stride of src, of dst])."""
     combine, parameters = _parameters(e)

@@ -17,7 +17,7 @@ from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
 
-@call("ptx_stmatrix")
+@call("ptx_stmatrix", formula=True)
 def stmatrix(e: Expr, program: KernelProgram) -> Computation:
     """(transposed, number of matrices, row address of each thread, a register for each matrix[, shape])."""
     transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)

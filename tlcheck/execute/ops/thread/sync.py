@@ -86,7 +86,7 @@ def _refuse_awaited(program: KernelProgram, frame: Frame) -> None:
         raise AbsentLanes(what, held.line, world, lane, stmt=program.state.at, exchange=held.stmt)
 
 
-@call("sync_warp", "syncwarp")
+@call("sync_warp", "syncwarp", formula=True)
 def warp_sync(e: Expr, program: KernelProgram) -> Computation:
     """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
     return _within_warps(program)
@@ -105,7 +105,7 @@ def nothing(frame: Frame) -> int:
     return 0
 
 
-@call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
+@call("tvm_storage_sync", "sync_threads", "sync_threads_partial", formula=True)
 def storage_sync(e: Expr, program: KernelProgram) -> Computation:
     """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads]).
 
@@ -222,7 +222,7 @@ def _let_go(counters: _Counters, number: int, threads: Array, program: KernelPro
         program.observers.phase_ended(("bar.sync", number), world)
 
 
-@call("named_barrier_arrive")
+@call("named_barrier_arrive", formula=True)
 def arrive(e: Expr, program: KernelProgram) -> Computation:
     """bar.arrive (number, threads): the threads are counted and go on."""
     if any(a.op != "int" for a in e.args):
@@ -238,7 +238,7 @@ def arrive(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@extern(*THREAD_FENCES)
+@extern(*THREAD_FENCES, formula=True)
 def thread_fence(e: Expr, program: KernelProgram) -> Computation:
     """__threadfence and its kin: with atomics, what a thread does before them comes before what follows."""
     wide = THREAD_FENCES[str(e.value)]
@@ -252,7 +252,7 @@ def thread_fence(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("fence_proxy_async", "ptx_fence_barrier_init")
+@call("fence_proxy_async", "ptx_fence_barrier_init", formula=True)
 def fence(e: Expr, program: KernelProgram) -> Computation:
     """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
 

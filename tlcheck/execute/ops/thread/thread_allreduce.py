@@ -29,7 +29,7 @@ def scope(stmt: Attr, program: KernelProgram) -> Step:
     return program.step(stmt.body)
 
 
-@call("tvm_thread_allreduce")
+@call("tvm_thread_allreduce", formula=True)
 def all_reduce(e: Expr, program: KernelProgram) -> Computation:
     """(1, value, condition, result, axes): result = the combination over the threads for which the condition holds."""
     count, value, condition, result, *axes = e.args

@@ -146,7 +146,7 @@ def _matrix(place: BufferElement, rows: int, k: int, by_k: bool, leading: int, w
     return _Matrix(place, line * padded + octet, 0, False)
 
 
-@call("tl_gemm")
+@call("tl_gemm", formula=True)
 def product(e: Expr, program: KernelProgram) -> Computation:
     """(name with template arguments, A, B, C)."""
     text = str(e.args[0].value)

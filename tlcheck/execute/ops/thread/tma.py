@@ -29,6 +29,7 @@ from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
 from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
 from tlcheck.signatures.bulk_copies import is_descriptor
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Expr
 
 _MOST_GOALS = 64  # that are kept of a statement
@@ -57,7 +58,7 @@ def _bulk(
     return Box(elements, None, at, where)
 
 
-@call("tma_load", "tma_load_im2col", "tma_load_multicast", "tma_load_gather4")
+@call("tma_load", "tma_load_im2col", "tma_load_multicast", "tma_load_gather4", formula=True)
 def load(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint).
 
@@ -200,14 +201,22 @@ Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
 
 def _load_by_map(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:
     map_ = _map(e, program)
-    shared, first = program.pointer(e.args[2]), 4 if e.value == "tma_load_multicast" else 3
-    coordinates = [program.code(a) for a in e.args[first : first + map_.coordinates]]
+    shared = program.pointer(e.args[2])
+    coordinates = [program.code(a) for a in _from_coordinates(e)[: map_.coordinates]]
     return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], program)
 
 
 def _map(e: Expr, program: KernelProgram) -> Tiled | Im2col:
     found = descriptor(e.args[0], program)
     return Gathered.of(found) if e.value in ("tma_load_gather4", "tma_store_scatter4") else found
+
+
+def _from_coordinates(e: Expr) -> tuple[Expr, ...]:
+    """The arguments of a copy by a tensor map, from the first coordinate on."""
+    signature = signature_of(e)
+    if signature is None or signature.coordinates is None:
+        raise NotModelled(f"the coordinates of {e.value}")
+    return e.args[signature.coordinates :]
 
 
 def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code]) -> Boxes:
@@ -330,7 +339,7 @@ class _Stores:
             self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("tma_store", "tma_store_scatter4")
+@call("tma_store", "tma_store_scatter4", formula=True)
 def store(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...). One to
     four rows (tma_store_scatter4) never adds.
@@ -340,9 +349,9 @@ def store(e: Expr, program: KernelProgram) -> Computation:
     first = e.args[0]
     if is_descriptor(first):
         map_ = _map(e, program)
-        shared, tensor = program.pointer(e.args[1]), map_.tensor.place
-        box = _boxes(map_, shared, [program.code(a) for a in e.args[2 : 2 + map_.coordinates]])
-        flags = () if isinstance(map_, Gathered) else e.args[2 + map_.coordinates :]
+        shared, tensor, args = program.pointer(e.args[1]), map_.tensor.place, _from_coordinates(e)
+        box = _boxes(map_, shared, [program.code(a) for a in args[: map_.coordinates]])
+        flags = () if isinstance(map_, Gathered) else args[map_.coordinates :]
     else:
         shared, tensor = program.pointer(e.args[1]), program.pointer(e.args[0])
         if isinstance(program.state.memory.get(shared.root), Pages):
@@ -413,7 +422,7 @@ class _Leaving:
             observers.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
-@call("tma_store_arrive")
+@call("tma_store_arrive", formula=True)
 def commit(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.bulk.commit_group."""
     stores, agents = _Stores.of(program), agents_of(program.state)
@@ -425,7 +434,7 @@ def commit(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("tma_store_wait")
+@call("tma_store_wait", formula=True)
 def wait(e: Expr, program: KernelProgram) -> Computation:
     """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
 

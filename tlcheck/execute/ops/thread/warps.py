@@ -112,8 +112,8 @@ def _whole_warps(program: KernelProgram) -> None:
 
 
 for _name, (_source, _others) in _SHUFFLES.items():
-    call(_name, f"__{_name}", *_others)(_shuffle(_source))
-    extern(f"__{_name}", f"tl::{_name}")(_shuffle(_source))
+    call(_name, f"__{_name}", *_others, formula=True)(_shuffle(_source))
+    extern(f"__{_name}", f"tl::{_name}", formula=True)(_shuffle(_source))
 
 
 def of_warp(condition: Value, frame: Frame, warp: int) -> Array:

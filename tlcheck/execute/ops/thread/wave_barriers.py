@@ -21,14 +21,14 @@ from tlcheck.targets.target import AMD
 _HAS_WAVE_BARRIERS = Release.of("0.1.14")  # the first release that prints __builtin_amdgcn_wave_barrier()
 
 
-@call("sync_warp", "syncwarp", family=AMD)
+@call("sync_warp", "syncwarp", family=AMD, formula=True)
 def wave_sync(e: Expr, program: KernelProgram) -> Computation | Code:
     """T.sync_warp: a wave barrier, or nothing at all."""
     printed = program.options.printed and program.release < _HAS_WAVE_BARRIERS
     return nothing if printed else warp_sync(e, program)
 
 
-@call("tvm_storage_sync", family=AMD)
+@call("tvm_storage_sync", family=AMD, formula=True)
 def block_sync(e: Expr, program: KernelProgram) -> Computation | Code:
     """(scope[, number of the barrier, threads])."""
     scope = e.args[0].value if e.args and e.args[0].op == "str" else None

@@ -54,7 +54,7 @@ def form_of(e: Expr, first: int, bits: int = 256) -> Form:
     return Form(m, n, k, *kinds)
 
 
-@call("ptx_wgmma_ss")
+@call("ptx_wgmma_ss", formula=True)
 def from_shared(e: Expr, program: KernelProgram) -> Computation:
     """(shape, is A K-major, is B, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
@@ -99,7 +99,7 @@ def in_a_loop(stmt: For, program: KernelProgram) -> Step | None:
     return Step(run)
 
 
-@call("ptx_wgmma_rs")
+@call("ptx_wgmma_rs", formula=True)
 def from_registers(e: Expr, program: KernelProgram) -> Computation:
     """(shape, is B K-major, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 

@@ -73,7 +73,7 @@ def decode(word: int) -> MatrixDescriptor:
     return MatrixDescriptor(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
 
 
-@call("initialize_wgmma_descriptor")
+@call("initialize_wgmma_descriptor", formula=True)
 def initialize(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, address, layout, LBO, SBO in 16 bytes)."""
     layout, lbo, sbo = (program.code(a) for a in e.args[2:5])
@@ -109,7 +109,7 @@ def describing(
 _TCGEN05_SPANS = {0: 0, 2: 128, 4: 64, 6: 32}  # by the layout code of a descriptor of tcgen05
 
 
-@call("initialize_tcgen05_descriptor")
+@call("initialize_tcgen05_descriptor", formula=True)
 def initialize_tcgen05(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, address, LBO, SBO in 16 bytes, base offset, whether LBO is absolute, layout)."""
     if any(a.op != "int" or a.value for a in e.args[4:6]):
@@ -131,7 +131,7 @@ def allocations(program: KernelProgram) -> list[BufferElement]:
     return found
 
 
-@call("increase_descriptor_offset")
+@call("increase_descriptor_offset", formula=True)
 def increase(e: Expr, program: KernelProgram) -> Computation:
     """(descriptor, bytes): the start moves on."""
     target, octets = program.pointer(e.args[0]), program.code(e.args[1])

@@ -177,7 +177,7 @@ class ProductQueue:
         self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("warpgroup_arrive")
+@call("warpgroup_arrive", formula=True)
 def arrive(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.fence: registers that the warpgroup has written may be used by its instructions."""
     fences = ProductQueue.of(program).fences
@@ -211,7 +211,7 @@ def _added_together(products: list[Product]) -> Iterator[list[Product]]:
         yield part
 
 
-@call("warpgroup_commit_batch")
+@call("warpgroup_commit_batch", formula=True)
 def commit(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
     queue = ProductQueue.of(program)
@@ -226,7 +226,7 @@ def commit(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("warpgroup_wait", "wait_wgmma")
+@call("warpgroup_wait", "wait_wgmma", formula=True)
 def wait(e: Expr, program: KernelProgram) -> Computation:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. In the source there are none."""
     queue, newest = ProductQueue.of(program), program.code(e.args[0])

@@ -21,19 +21,19 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
-@call("atomicadd")
+@call("atomicadd", formula=True)
 def atomicadd(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become sums."""
     return _combined(e, program, np.add)
 
 
-@call("atomicmax")
+@call("atomicmax", formula=True)
 def atomicmax(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become maxima."""
     return _combined(e, program, np.maximum)
 
 
-@call("atomicmin")
+@call("atomicmin", formula=True)
 def atomicmin(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become minima."""
     return _combined(e, program, np.minimum)

@@ -35,7 +35,7 @@ from tlcheck.snapshot.ir import Expr
 _OF_ROWS = {"is_gather4": True, "is_scatter4": False}
 
 
-@call("copy", "async_copy", "tma_copy")
+@call("copy", "async_copy", "tma_copy", formula=True)
 def copy(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become those of the source."""
     for note, _ in e.annotations:

@@ -14,7 +14,7 @@ from tlcheck.execute.ops.tile.regions import block_frame, differs, region_of, wh
 from tlcheck.snapshot.ir import Expr
 
 
-@call("fill")
+@call("fill", formula=True)
 def fill(e: Expr, program: KernelProgram) -> Computation:
     """The region's elements become the value."""
     target, value = whole(region_of(e.args[0], program), program), program.code(e.args[1])

@@ -39,7 +39,7 @@ _COMPLETED = 10  # the argument from which on the mbarrier stands, if there is o
 _WAIT = 15  # how many products may go on
 
 
-@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm")
+@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm", "tcgen05_gemm", formula=True)
 def gemm(e: Expr, program: KernelProgram) -> Computation | Code:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if has_factors(e):

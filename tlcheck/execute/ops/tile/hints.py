@@ -19,6 +19,7 @@ from tlcheck.snapshot.ir import Attr, Expr
     "pdl_sync",
     "pdl_trigger",
     "set_max_nreg",
+    formula=True,
 )
 def hint(e: Expr, program: KernelProgram) -> Computation:
     """Do nothing."""

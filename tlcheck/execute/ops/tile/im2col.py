@@ -20,7 +20,7 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
-@call("im2col", "c2d_im2col")
+@call("im2col", "c2d_im2col", formula=True)
 def im2col(e: Expr, program: KernelProgram) -> Computation:
     """The tile becomes a block of the matrix of patches."""
     image, target = region_of(e.args[0], program), whole(region_of(e.args[1], program), program)

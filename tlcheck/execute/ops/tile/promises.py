@@ -15,7 +15,7 @@ from tlcheck.execute.stops import Unkept
 from tlcheck.snapshot.ir import Expr
 
 
-@call("assume", "device_assert", "device_assert_with_msg")
+@call("assume", "device_assert", "device_assert_with_msg", formula=True)
 def promise(e: Expr, program: KernelProgram) -> Computation:
     """The condition holds in all active lanes. Raises Unkept where it does not."""
     condition, stmt = program.code(e.args[0]), program.state.at

@@ -58,7 +58,7 @@ KINDS = {
 }
 
 
-@call("reduce")
+@call("reduce", formula=True)
 def reduce(e: Expr, program: KernelProgram) -> Computation:
     """The destination's elements become the reductions of the source's along an axis."""
     kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)

@@ -35,7 +35,7 @@ from tlcheck.snapshot.walk import statements
 _NUMBERED = ("sum", "max", "min", "bitand", "bitor", "bitxor")  # ReducerV2OpType
 
 
-@call("reducer_init")
+@call("reducer_init", formula=True)
 def reducer_init(e: Expr, program: KernelProgram) -> Computation:
     """The reducer becomes the neutral element, or the value given."""
     region = region_of(e.args[0], program)
@@ -51,7 +51,7 @@ def reducer_init(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("reducer_update")
+@call("reducer_update", formula=True)
 def reducer_update(e: Expr, program: KernelProgram) -> Computation:
     """The element is combined with the value, once for each iteration."""
     load = e.args[0]
@@ -66,14 +66,14 @@ def reducer_update(e: Expr, program: KernelProgram) -> Computation:
     return run
 
 
-@call("finalize_reducer_v2")
+@call("finalize_reducer_v2", formula=True)
 def finalize_reducer(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the reducer's result."""
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
     return lambda frame: _copied(source, target, frame, program.options.exact)
 
 
-@call("finalize_reducer")
+@call("finalize_reducer", formula=True)
 def finalize_in_place(e: Expr, program: KernelProgram) -> Computation:
     """The reducer holds its result already, but for the value that it began with, where a note names that."""
     seed = dict(e.computed).get("seed")

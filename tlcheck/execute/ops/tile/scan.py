@@ -20,13 +20,13 @@ from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
-@call("cumsum")
+@call("cumsum", formula=True)
 def cumsum(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the running sums of the source; integers wrap."""
     return _scan(e, program, np.add)
 
 
-@call("cummax")
+@call("cummax", formula=True)
 def cummax(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the running maxima of the source."""
     return _scan(e, program, np.maximum)

@@ -11,7 +11,7 @@ from tlcheck.execute.ops.tile.regions import region_of, whole
 from tlcheck.snapshot.ir import Expr
 
 
-@call("transpose")
+@call("transpose", formula=True)
 def transpose(e: Expr, program: KernelProgram) -> Computation:
     """The destination becomes the transposed source."""
     source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
