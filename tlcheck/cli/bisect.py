@@ -76,7 +76,10 @@ def run(args: argparse.Namespace) -> int:
     scripts = None if args.configs else scripts_of(args)
     settings = lowering.settings(config, scripts, every_pass=args.passes).saying(execution.words)
     # Neither an expectation nor an acceptance makes a release right.
-    policy = Policy(excusing=False, execute=_of_one_source(execution.request(config)))
+    request = execution.request(config)
+    if request is not None:  # kernels are judged one after the other, and mostly have one source
+        request = replace(request, sources=SourceRuns())
+    policy = Policy(excusing=False, execute=request)
     if args.passes and args.first:
         found = _compared(chosen, (args.first, args.last), settings, policy)
     elif args.configs:
@@ -98,11 +101,6 @@ def run(args: argparse.Namespace) -> int:
     if args.verbose:
         show_tracebacks(found.results)
     return code
-
-
-def _of_one_source(request: Request | None) -> Request | None:
-    """The request for kernels that are judged one after the other and mostly have one source."""
-    return None if request is None else replace(request, sources=SourceRuns())
 
 
 def _code(found: Bisected) -> int:

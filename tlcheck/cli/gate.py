@@ -55,7 +55,13 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
         with bar(plan.settings.loudness) as watcher:
             found = gate(plan, Path(folder), watcher)
-        target.deliver("gate", _writers(found))  # the page reads the snapshots
+        writers: Mapping[str, Writer] = {
+            "text": lambda file: gate_text.write(console(file), found),
+            "json": lambda file: shared.put(file, gate_json.render(found)),
+            "html": lambda file: shared.put(file, _page(found)),
+            **shared.writers(lambda: document_of(found)),
+        }
+        target.deliver("gate", writers)  # the page reads the snapshots
     return found.exit_code
 
 
@@ -103,15 +109,6 @@ def _failing(text: str) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in CLASSES]:
         raise UsageError(f"--fail {unknown[0]!r}: expected {', '.join(CLASSES)}, with commas between several, or none")
     return names
-
-
-def _writers(found: Gate) -> Mapping[str, Writer]:
-    return {
-        "text": lambda file: gate_text.write(console(file), found),
-        "json": lambda file: shared.put(file, gate_json.render(found)),
-        "html": lambda file: shared.put(file, _page(found)),
-        **shared.writers(lambda: document_of(found)),
-    }
 
 
 def _page(found: Gate) -> str:

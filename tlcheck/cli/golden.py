@@ -125,19 +125,14 @@ def _chosen(waiting: list[Pending], cases: Sequence[str], archs: tuple[str, ...]
         raise UsageError(f"nothing waits in {project.folder}: `{update}` comes first")
     chosen: dict[object, Pending] = {}
     for case in cases or [str(project.root)]:
-        place = _place(case, project)
+        path, _, name = case.partition("::")  # the kernel's file may be gone by now
+        place = os.path.relpath(os.path.realpath(path), project.root.resolve()).replace(os.sep, "/")
+        place = f"{place}::{name}" if name else place
         mine = [pending for pending in waiting if GoldenScope((place,), archs).has(pending.key)]
         if not mine:
             raise UsageError(f"nothing of {case} waits; waiting: {', '.join(str(p.key) for p in waiting[:5])}")
         chosen |= {pending.key: pending for pending in mine}
     return list(chosen.values())
-
-
-def _place(case: str, project: Project) -> str:
-    """The kernel's file may be gone by now."""
-    path, _, name = case.partition("::")
-    place = os.path.relpath(os.path.realpath(path), project.root.resolve()).replace(os.sep, "/")
-    return f"{place}::{name}" if name else place
 
 
 def _diff(args: argparse.Namespace) -> int:

@@ -33,20 +33,14 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--head goes with --base: two git revisions are compared")
     if args.base and args.cases:
         raise UsageError("--base compares all goldens of two git revisions: leave out CASE")
-    output = _place(args.output)
+    output = Path(os.path.realpath(args.output))
+    if output.exists() and not output.is_file():  # better now than after minutes of work
+        raise UsageError(f"{args.output} is no file: -o FILE.html")
+    require_place(args.output)
     page, code = _of_revisions(args.base, args.head) if args.base else _of_runs(golden_cases(args))
     replace_all({output: render(page)})
     print(f"{page.verdict}: {args.output}")
     return code
-
-
-def _place(output: Path) -> Path:
-    """Return where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
-    place = Path(os.path.realpath(output))
-    if place.exists() and not place.is_file():
-        raise UsageError(f"{output} is no file: -o FILE.html")
-    require_place(output)
-    return place
 
 
 def _of_runs(asked: GoldenCases) -> tuple[Page, int]:

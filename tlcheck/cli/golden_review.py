@@ -121,7 +121,8 @@ class Review:
         elif key == "g":
             self._accept(self._group(change))
         elif key == "r":
-            self._reject(change)
+            self.decisions.reject(change.pending, self._ask("reason to reject"))
+            self._decided(change)
         elif key in "sp":
             self.position += 1 if key == "s" else -1
             self.page = 0
@@ -145,10 +146,6 @@ class Review:
                 self._decided(change)
         self.message = "\n".join(problems)
 
-    def _reject(self, change: WaitingChange) -> None:
-        self.decisions.reject(change.pending, self._ask("reason to reject"))
-        self._decided(change)
-
     def _decided(self, change: WaitingChange) -> None:
         place = self.left.index(change)
         self.left.pop(place)
@@ -167,7 +164,10 @@ class Review:
 
     def _show(self) -> None:
         """The whole screen; what does not fit is on the next page."""
-        lines = self._lines(self.left[self.position])
+        with self.console.capture() as capture:
+            for part in self._parts(self.left[self.position]):
+                self.console.print(part, highlight=False)
+        lines = capture.get().rstrip("\n").split("\n")
         self.page = min(self.page, max(0, len(lines) - 1))
         shown = lines[self.page : self.page + self._height]
         rest = len(lines) - self.page - len(shown)
@@ -179,12 +179,6 @@ class Review:
         if self.message:
             self.console.print(Text(self.message, style="red"), highlight=False)
         self.console.print(Text(KEYS, style="reverse"), highlight=False)
-
-    def _lines(self, change: WaitingChange) -> list[str]:
-        with self.console.capture() as capture:
-            for part in self._parts(change):
-                self.console.print(part, highlight=False)
-        return capture.get().rstrip("\n").split("\n")
 
     def _parts(self, change: WaitingChange) -> Iterator[RenderableType]:
         pending, key = change.pending, str(change.pending.key)

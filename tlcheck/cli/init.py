@@ -83,7 +83,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         _write_table(settings.toolchain, config, paths)
     if writes_workflow:
-        _write_workflow()
+        make_folder(_WORKFLOW.parent)
+        text = _TEMPLATE.read_text(encoding="utf-8").replace("{version}", __version__)
+        save(_WORKFLOW, text)
+        print(f"wrote {_WORKFLOW}: say there with TLCHECK what pip installs")
     words = [*paths, *(word for one in lowering.pass_configs for word in ("--pass-config", one))]
     print(f"checking {', '.join(paths)}: `{shlex.join(['tlcheck', 'check', *words])}`", flush=True)
     checking = Parser()
@@ -217,10 +220,3 @@ def _complete_table(config: Config, paths: list[str]) -> None:
     text = _PROJECT.read_text(encoding="utf-8")
     save(_PROJECT, re.sub(r"(?m)^(\[tool\.tlcheck\].*)$", rf"\1\npaths = [{_listed(paths)}]", text, count=1))
     print(f"added paths to [tool.tlcheck] in {_PROJECT}")
-
-
-def _write_workflow() -> None:
-    make_folder(_WORKFLOW.parent)
-    text = _TEMPLATE.read_text(encoding="utf-8").replace("{version}", __version__)
-    save(_WORKFLOW, text)
-    print(f"wrote {_WORKFLOW}: say there with TLCHECK what pip installs")

@@ -26,7 +26,7 @@ from tlcheck.matrix.table import Column, Matrix, rows_of
 from tlcheck.page.matrix_page import matrix_page
 from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
 from tlcheck.report.console import console
-from tlcheck.report.outputs import Outputs, Writer
+from tlcheck.report.outputs import Outputs
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
@@ -76,7 +76,15 @@ def run(args: argparse.Namespace) -> int:
     found = replace(found, asked=asked)
     if not found.rows:
         raise UsageError("; ".join([f"no kernel in {plural(len(chosen), 'file')}", *found.notes]))
-    target.deliver("matrix", _writers(found))
+    target.deliver(
+        "matrix",
+        {
+            "text": lambda file: matrix_text.write(console(file), found),
+            "json": lambda file: shared.put(file, matrix_json.render(found)),
+            "markdown": lambda file: shared.put(file, matrix_markdown.render(found)),
+            "html": lambda file: shared.put(file, matrix_page(found)),
+        },
+    )
     return found.exit_code
 
 
@@ -154,12 +162,3 @@ def _columns(toolchains: Iterable[str], runs: Iterable[Run], known: Iterable[Col
     for name in toolchains:
         found = versions.get(name, {})
         yield Column(name, toolchain_title(name, found), dict(sorted(found.items())))
-
-
-def _writers(found: Matrix) -> Mapping[str, Writer]:
-    return {
-        "text": lambda file: matrix_text.write(console(file), found),
-        "json": lambda file: shared.put(file, matrix_json.render(found)),
-        "markdown": lambda file: shared.put(file, matrix_markdown.render(found)),
-        "html": lambda file: shared.put(file, matrix_page(found)),
-    }

@@ -99,7 +99,7 @@ def _list(args: argparse.Namespace) -> None:
     rows += [("torch", folder, "shared by all") for folder in torch_folders()]
     width = max((len(name) for name, _, _ in rows), default=0)
     for name, folder, said in rows:
-        print(f"{name:<{width}}  {_size(folder):>8}  {folder}  {said}".rstrip())
+        print(f"{name:<{width}}  {decimal(disk_bytes(folder)):>8}  {folder}  {said}".rstrip())
 
 
 def _folder_in_use(config: Config) -> Path | None:
@@ -110,10 +110,6 @@ def _folder_in_use(config: Config) -> Path | None:
         return _recipe(config.toolchain, config.requirements).folder
     except UsageError:
         return None
-
-
-def _size(folder: Path) -> str:
-    return decimal(disk_bytes(folder))
 
 
 def _remove(args: argparse.Namespace) -> None:

@@ -380,17 +380,16 @@ class Observers(Observer):
     """Publishes each event to those of some observers that define it, in their order."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._listening = {name: [one for one in observers if _defines(one, name)] for name in _EVENTS}
+        self._listening = {
+            name: [one for one in observers if getattr(type(one), name) is not getattr(Observer, name)]
+            for name in _EVENTS
+        }
         for name, listening in self._listening.items():
             setattr(self, name, _publishing(name, listening))
 
     def hear(self, *events: Callable[..., object]) -> bool:
         """Whether anybody listens to one of some events, given as `Observer` defines them."""
         return any(self._listening[event.__name__] for event in events)
-
-
-def _defines(observer: Observer, event: str) -> bool:
-    return getattr(type(observer), event) is not getattr(Observer, event)
 
 
 def _publishing(event: str, listening: Sequence[Observer]) -> Callable[..., object]:

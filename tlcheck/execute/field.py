@@ -160,7 +160,11 @@ class Field:
         for arg in args:
             numbers, there = self._both(arg)
             words, known = mixed(words ^ numbers), known & there
-        return self._halves(words, known)
+        shape = np.broadcast_shapes(words.shape, known.shape)
+        shape = (*shape[:-2], self.times * self.blocks, shape[-1])
+        return self._joined(
+            [np.broadcast_to(np.where(known, drawn(words ^ np.uint64(half)), np.nan), shape) for half in (1, 2)]
+        )
 
     def absolute(self, value: Any) -> Array:
         """The absolute value: the maximum of a number and its negative."""
@@ -173,14 +177,6 @@ class Field:
         known = np.isfinite(first) & np.isfinite(second)
         pairs = [np.where(known, each, 0.0).astype(np.uint64) for each in (first, second)]
         return (pairs[0] << np.uint64(26)) | pairs[1], known
-
-    def _halves(self, words: Array, known: Array) -> Array:
-        """Elements of both halves of the worlds for random words of both together."""
-        shape = np.broadcast_shapes(words.shape, known.shape)
-        shape = (*shape[:-2], self.times * self.blocks, shape[-1])
-        return self._joined(
-            [np.broadcast_to(np.where(known, drawn(words ^ np.uint64(half)), np.nan), shape) for half in (1, 2)]
-        )
 
     def _split(self, values: Array) -> tuple[Array, Array]:
         """Split values of all worlds into those of each half."""

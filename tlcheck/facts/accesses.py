@@ -114,7 +114,8 @@ class Census:
         elements, times = _width(indices, buffer.dtype)
         base = dtype_of(buffer.dtype).name
         instruction = base if elements == 1 else f"{base}x{elements}"
-        return self._access(here, operation, self._root(buffer), buffer.scope, instruction, elements, times)
+        root = self._program.roots.of(buffer.data)
+        return self._access(here, operation, root, buffer.scope, instruction, elements, times)
 
     def _atomic(self, site: Site, here: Here) -> bool:
         target = site.target
@@ -209,9 +210,6 @@ class Census:
             self._accesses[root, space, operation, instruction, elements] += count
         self.events.append(AccessEvent(here.placed.order, operation, root, space))
         return True
-
-    def _root(self, buffer: Buffer) -> str:
-        return self._program.roots.of(buffer.data)
 
     def _declared(self, root: str, scope: str) -> str:
         """The scope of a buffer; a flat view of a pointer does not say."""

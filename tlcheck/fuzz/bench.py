@@ -67,7 +67,9 @@ class FuzzBench:
         snapshot = file.with_suffix(".snapshot.json")
         file.write_text(text, encoding="utf-8")
         try:
-            answer = self._bench.lowered(0, self._job(file, name, snapshot, arch))
+            configs = self._pass_configs
+            job = LowerJob(str(file), name, output=str(snapshot), arch=arch, timeout=_SECONDS, pass_configs=configs)
+            answer = self._bench.lowered(0, job)
             refused, lowering = answer.failure, answer.cpu
             if refused is not None and refused.kind == PASS_CONFIG:
                 raise UsageError(refused.message)
@@ -85,8 +87,3 @@ class FuzzBench:
         finally:
             file.unlink(missing_ok=True)
             snapshot.unlink(missing_ok=True)
-
-    def _job(self, file: Path, name: str, snapshot: Path, arch: str) -> LowerJob:
-        return LowerJob(
-            str(file), name, output=str(snapshot), arch=arch, timeout=_SECONDS, pass_configs=self._pass_configs
-        )

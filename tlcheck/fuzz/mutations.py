@@ -48,13 +48,9 @@ def _calls(tree: ast.AST, *names: str) -> list[ast.Call]:
     return [c for c in found if isinstance(c.func, ast.Attribute) and (not names or c.func.attr in names)]
 
 
-def _numbers(tree: ast.AST) -> list[ast.Constant]:
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1]
-
-
 def size(tree: ast.Module, chance: Chance) -> str | None:
     """Another size about the old one, wherever the number stands, or in one place."""
-    numbers = _numbers(tree)
+    numbers = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1]
     if not numbers:
         return None
     chosen = chance.among(numbers)

@@ -72,7 +72,9 @@ def judge_passes(
     guilty = [_of_atomic(pipeline, number, claim) for number, claim in (proved.onsets() if has_atomics else ())]
     executed = None
     if request is not None:
-        executed = ExecutedPasses(pipeline, request, None if known is None else _of_execution(known))
+        executed = ExecutedPasses(
+            pipeline, request, None if known is None else [claim for claim in known if claim.basis == "execution"]
+        )
     found = _explained(with_lines(executed.refuted), [g.claim for g in guilty]) if executed is not None else []
     onsets = _with_waits([(claim, executed.onset(claim)) for claim in found]) if executed is not None else []
     guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
@@ -88,10 +90,6 @@ def judge_passes(
     )
     row = BisectRow(run.case, run.target, points, run.tilelang)
     return Passes(row, tuple(sorted(guilty, key=lambda g: g.number)))
-
-
-def _of_execution(claims: Sequence[Claim]) -> list[Claim]:
-    return [claim for claim in claims if claim.basis == "execution"]
 
 
 def _with_waits(onsets: Sequence[tuple[Claim, PassOnset]]) -> list[tuple[Claim, PassOnset]]:

@@ -41,8 +41,9 @@ class Gallery:
     def picture(self, name: str) -> Picture | str:
         """Draw a buffer; return why there is none, in words."""
         own = [each for claim in self.claims for each in (claim, *claim.also) if each.buffer == name]
-        witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
-        race = next((r for claim in own if (r := _accesses(claim)) is not None), None)
+        witnesses = [claim.finding.witness for claim in own if claim.finding is not None]
+        witness = next((w for w in witnesses if isinstance(w, Addition)), None)
+        race = next((w for w in witnesses if isinstance(w, Accesses)), None)
         at = witness.element if witness is not None and witness.element is not None else race.index if race else ()
         drawn = picture(name, self.layouts.get(name), self.buffers.get(name), self.warp, at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
@@ -67,18 +68,6 @@ def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
             if site.width in _VECTORS:
                 widths[name] = max(widths.get(name, 0), site.width)
     return Gallery(layouts(*programs), buffers, claims, widths, warp_of(snapshot.target))
-
-
-def _addition(claim: Claim) -> Addition | None:
-    """The wrong addition that refutes a claim."""
-    witness = claim.finding.witness if claim.finding is not None else None
-    return witness if isinstance(witness, Addition) else None
-
-
-def _accesses(claim: Claim) -> Accesses | None:
-    """The accesses that refute a claim."""
-    witness = claim.finding.witness if claim.finding is not None else None
-    return witness if isinstance(witness, Accesses) else None
 
 
 def accessed(drawn: Picture, witness: Accesses) -> Picture:

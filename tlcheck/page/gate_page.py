@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,8 +125,5 @@ def _counted(picture: Picture) -> Grid:
 def _cluster(group: DifferenceGroup) -> Cluster:
     accepted = (f"accepted: {group.accepted}",) if group.accepted else ()
     tag = Tag(group.klass, QUIET if group.accepted else _TONES.get(group.klass, BAD))
-    return Cluster((group.words, *group.claims, *accepted), tag, _members(compared for compared, _ in group.members))
-
-
-def _members(comparisons: Iterable[LoweredPair]) -> list[str]:
-    return list(dict.fromkeys(f"{c.case} {c.target}" if c.name else c.file for c in comparisons))
+    members = list(dict.fromkeys(f"{c.case} {c.target}" if c.name else c.file for c, _ in group.members))
+    return Cluster((group.words, *group.claims, *accepted), tag, members)

@@ -95,7 +95,9 @@ class PtxMachine:
         elif name == "setp":
             self._compare(step)
         else:
-            self._compute(step)
+            kind = _type(step)
+            values = [self.value(o) for o in step.operands[1:]]
+            self.registers[step.operands[0]] = _extended(kind, _result(step, kind, values))
 
     # Operands
 
@@ -213,11 +215,6 @@ class PtxMachine:
         if len(step.operands) != 3 or name not in _COMPARISONS:
             raise UnreadPtxError(f"`{step.name}`")
         self.registers[step.operands[0]] = int(_COMPARISONS[name](a, b))
-
-    def _compute(self, step: PtxInstruction) -> None:
-        kind = _type(step)
-        values = [self.value(o) for o in step.operands[1:]]
-        self.registers[step.operands[0]] = _extended(kind, _result(step, kind, values))
 
 
 _MEMORY: dict[str, Callable[[PtxMachine, PtxInstruction], None]] = {

@@ -32,7 +32,8 @@ def slices(tree: ast.Module, names: Sequence[str]) -> Iterator[frozenset[str]]:
     wanted = [name for name in names if name in own]
     if not wanted:
         return
-    shown = [name for name in sorted(parameters) if not parameters & set(wanted) and _reaches(found, wanted, name)]
+    dependent = [name for name in sorted(parameters) if set(wanted) & _needed(found, {name})]
+    shown = [] if parameters & set(wanted) else dependent
     for also in (*([name] for name in shown), shown):
         yield own - _needed(found, {*wanted, *also})
 
@@ -49,11 +50,6 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 def _is_macro(function: ast.FunctionDef) -> bool:
     return any("macro" in ast.unparse(d) for d in function.decorator_list)
-
-
-def _reaches(found: Sequence[_Dependence], sources: Sequence[str], name: str) -> bool:
-    """Whether a name depends on one of the sources."""
-    return bool(set(sources) & _needed(found, {name}))
 
 
 def _needed(found: Sequence[_Dependence], names: set[str]) -> set[str]:

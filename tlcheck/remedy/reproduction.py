@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -126,7 +126,7 @@ def tensors_of(function: Function, formulas: tuple[str, str]) -> tuple[InputTens
         return ()
     outputs = {b.data.uid for b in roles(function).outputs}
     found = [
-        _tensor(b, "" if b.data.uid in outputs else _formula(b.dtype, formulas), place)
+        _tensor(b, "" if b.data.uid in outputs else (formulas[0] if "float" in b.dtype else formulas[1]), place)
         for place, b in enumerate(function.buffers)
     ]
     return tuple(t for t in found if t is not None) if None not in found else ()
@@ -137,7 +137,3 @@ def _tensor(buffer: Buffer, content: str, first: int) -> InputTensor | None:
     if buffer.strides or not all(type(dim) is int for dim in shape):
         return None
     return InputTensor(buffer.name, buffer.dtype, tuple(dim for dim in shape if isinstance(dim, int)), content, first)
-
-
-def _formula(dtype: str, formulas: Sequence[str]) -> str:
-    return formulas[0] if "float" in dtype else formulas[1]

@@ -22,7 +22,9 @@ def listings(snapshot: Snapshot, at: str = "") -> dict[str, str]:
     for number, name in enumerate(snapshot.checkpoints):
         if not at or _is_named(at, name, snapshot.passes.get(name, "")):
             numbered = name if _NUMBER.match(name) else f"{number:02}-{name}"
-            found[f"{numbered.replace('/', '_')}.py"] = _tir(snapshot, name)
+            function = snapshot.checkpoints[name]
+            lines = [*_what(snapshot, name), *_layouts(function)]
+            found[f"{numbered.replace('/', '_')}.py"] = f"{render(function)}\n{_comment(lines, '#')}"
     if snapshot.cuda and at in ("", CUDA):
         found["kernel.cu"] = _comment(_what(snapshot, CUDA), "//") + "\n" + snapshot.cuda.rstrip("\n") + "\n"
     return found
@@ -37,12 +39,6 @@ def _is_named(at: str, checkpoint: str, pass_name: str) -> bool:
 
 def _plain(name: str) -> str:
     return name.rpartition(".")[2].replace("-", "").lower()
-
-
-def _tir(snapshot: Snapshot, checkpoint: str) -> str:
-    function = snapshot.checkpoints[checkpoint]
-    lines = [*_what(snapshot, checkpoint), *_layouts(function)]
-    return f"{render(function)}\n{_comment(lines, '#')}"
 
 
 def _what(snapshot: Snapshot, checkpoint: str) -> Iterator[str]:

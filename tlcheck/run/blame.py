@@ -44,7 +44,6 @@ from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 from tlcheck.verdicts.execution_claims import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
-from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
 from tlcheck.worker.protocol import Failure
 
@@ -102,7 +101,10 @@ def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, say: Say | 
         own.mkdir()
         with checking(replace(request.settings, toolchain=toolchain), Policy(excusing=False), own, watcher) as checks:
             if say is None:
-                proved = [(lowered, _refuted(result)) for lowered, result in checks.results(selections)]
+                proved = [
+                    (lowered, tuple([claim for claim in result.claims if claim.blames_compiler]))
+                    for lowered, result in checks.results(selections)
+                ]
             else:
                 proved = [(lowered, ()) for lowered in checks.session.lower(selections)]
         with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
@@ -121,10 +123,6 @@ def against_reference(
     ReferenceFailedError.
     """
     return _OneCase(run, snapshot, (), folder, process, request, None, alone=True, asked=asked).blame()
-
-
-def _refuted(result: Result) -> tuple[Claim, ...]:
-    return tuple([claim for claim in result.claims if claim.blames_compiler])
 
 
 def _blamed(

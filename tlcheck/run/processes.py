@@ -79,7 +79,9 @@ class Pool:
                 yield future.result()
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
-            self._kill()
+            for pid in list(self._running):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
 
     def _run(self, task: Task, prefix: Prefix) -> EndedProcess:
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as scratch:
@@ -100,11 +102,6 @@ class Pool:
                 self._running.discard(process.pid)
             return _done(task, code, log.read_bytes()[-_LOG_BYTES:].decode(errors="replace"))
 
-    def _kill(self) -> None:
-        for pid in list(self._running):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-
 
 class CopiedProcess:
     """Does tasks that need no GPU, one after the other, each in a copy of a process that has imported tilelang."""
@@ -118,7 +115,15 @@ class CopiedProcess:
     def run(self, task: Task) -> EndedProcess:
         """Do a task; the first one starts the process."""
         if self._process is None:
-            self._process = self._started()
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._variables,
+                text=True,
+                start_new_session=True,
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         file, log = (Path(self._scratch.name) / name for name in ("task.json", "log"))
@@ -139,17 +144,6 @@ class CopiedProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.communicate()
         self._scratch.cleanup()
-
-    def _started(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=self._variables,
-            text=True,
-            start_new_session=True,
-        )
 
 
 def _environment(toolchain: Toolchain, scratch: str) -> dict[str, str]:

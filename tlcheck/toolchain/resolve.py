@@ -50,7 +50,11 @@ def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
     if toolchain == "current":
         return Toolchain("current", "interpreter", active_python())
     if recipe := recipe_of(toolchain, requirements):
-        return _installed(toolchain, recipe, "wheel" if toolchain.endswith(".whl") else "release")
+        kind: Kind = "wheel" if toolchain.endswith(".whl") else "release"
+        made = environment.find(recipe)
+        if made is None:
+            raise UsageError(f"toolchain {toolchain} is not installed: {_advice(toolchain, recipe, kind)}")
+        return from_environment(recipe.name, made, kind)
     path = Path(toolchain).expanduser().absolute()
     if path.is_file() and os.access(path, os.X_OK):
         return Toolchain(toolchain, "interpreter", path)
@@ -87,13 +91,6 @@ def active_python() -> Path:
 def from_environment(name: str, made: Environment, kind: Kind = "release") -> Toolchain:
     """The toolchain in one of tlcheck's own environments."""
     return Toolchain(name, kind, made.python, made.worker_env())
-
-
-def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
-    made = environment.find(recipe)
-    if made is None:
-        raise UsageError(f"toolchain {toolchain} is not installed: {_advice(toolchain, recipe, kind)}")
-    return from_environment(recipe.name, made, kind)
 
 
 def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:

@@ -78,7 +78,7 @@ class Acceptances:
             if not _RULE.fullmatch(entry.id):
                 continue  # of another command
             ours = [result for result in checked if entry.concerns(result.run, self.folder)]
-            if ours and not any(_breaks(result, entry.id) for result in ours):
+            if ours and not any(entry.id in claim.rules for result in ours for claim in result.claims):
                 yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
 
 
@@ -154,7 +154,3 @@ def _comment(source: SourceLine, rule: str) -> str | None:
         if found and rule in [part.strip() for part in found[1].split(",")]:
             return found[2].strip()
     return None
-
-
-def _breaks(result: Result, rule: str) -> bool:
-    return any(rule in claim.rules for claim in result.claims)

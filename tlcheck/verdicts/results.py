@@ -73,14 +73,12 @@ def exit_code(results: Iterable[Result], *, strict: bool) -> int:
     failures = [r.failure for r in everything if r.failure is not None and r.excuse is None]
     return exits.exit_code(
         usage=any(failure.kind == "usage" for failure in failures),
-        found=any(r.count("refuted") or r.broken or (strict and _open(r)) for r in everything),
+        found=any(
+            r.count("refuted") or r.broken or (strict and (r.count("undecided") + r.count("warning")))
+            for r in everything
+        ),
         unchecked=bool(failures) or any(r.is_silent for r in everything),
     )
-
-
-def _open(result: Result) -> int:
-    """Return how much of a result is wrong with `--strict` alone."""
-    return result.count("undecided") + result.count("warning")
 
 
 def read_snapshot(file: Path) -> Snapshot:

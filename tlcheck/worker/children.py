@@ -219,14 +219,13 @@ class Child:
             return protocol.interrupted(phase, _left(messages))
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if self.late or ended_by == signal.SIGXCPU:
-            return self._timeout(phase, messages)
+            spent = (
+                f"{_BACKSTOP * self.job.timeout:g} s of wall" if self.late else f"{self.job.timeout:g} s of processor"
+            )
+            return Failure("timeout", phase, f"no end after {spent} time{_left(messages)}")
         if ended_by:
             return failures.from_signal(ended_by, phase, output, str(Path(self.job.file).resolve()))
         return failures.from_exit(os.waitstatus_to_exitcode(status), phase, output)
-
-    def _timeout(self, phase: str, messages: Sequence[Mapping[str, Any]]) -> Failure:
-        spent = f"{_BACKSTOP * self.job.timeout:g} s of wall" if self.late else f"{self.job.timeout:g} s of processor"
-        return Failure("timeout", phase, f"no end after {spent} time{_left(messages)}")
 
 
 def _left(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -85,7 +85,10 @@ def _lines(graph: NodeGraph, file: str) -> list[int]:
     The line of a kernel's launch or of a block is not handed down: it would be every statement's.
     """
     lines = [0] * len(graph.types)
-    own = _spans(graph, file)
+    wanted = os.path.realpath(file)
+    sources = {i for i in graph.of("SourceName") if os.path.realpath(graph.text(i)) == wanted}
+    spans = ((i, graph.data[i]) for i in graph.of("Span"))
+    own = {i: span["line"] for i, span in spans if span["source_name"] in sources}
     for index in reversed(graph.order):
         kind, fields = graph.types[index], graph.data[index]
         if kind not in STATEMENTS:
@@ -97,14 +100,6 @@ def _lines(graph: NodeGraph, file: str) -> list[int]:
             for child in graph.items(enclosed) or (enclosed,):
                 lines[child] = lines[child] or inherited
     return lines
-
-
-def _spans(graph: NodeGraph, file: str) -> dict[int, int]:
-    """Span node -> line, for those in `file`."""
-    wanted = os.path.realpath(file)
-    sources = {i for i in graph.of("SourceName") if os.path.realpath(graph.text(i)) == wanted}
-    spans = ((i, graph.data[i]) for i in graph.of("Span"))
-    return {i: span["line"] for i, span in spans if span["source_name"] in sources}
 
 
 def _device_function(nodes: Nodes, module: int) -> Function | None:

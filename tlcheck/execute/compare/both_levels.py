@@ -159,7 +159,8 @@ class _Judge:
         levels = self._levels
         try:
             lowered = levels.lowered_invocation(draw)
-            watching = Watching(lowered.kernel, self._stored(), every=source.steered, suspects=self._suspects)
+            written = frozenset((*levels.outputs, *pointers(roles(levels.lowered).outputs)))  # on either side
+            watching = Watching(lowered.kernel, written, every=source.steered, suspects=self._suspects)
             ordered = levels.checkpoint == LOWERED and not levels.tiled  # before that there are no barriers
             levels.run(lowered, partial(levels.lowered_invocation, draw), watching if ordered else None)
             self._note(watching)
@@ -235,10 +236,6 @@ class _Judge:
         """The logical index of the element that a race is about."""
         tensor = next((b for b in self._levels.source.buffers if str(b.data.value) == race.parameter), None)
         return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._levels.sizes))
-
-    def _stored(self) -> frozenset[str]:
-        """The parameters that the kernel writes, on either side."""
-        return frozenset((*self._levels.outputs, *pointers(roles(self._levels.lowered).outputs)))
 
     def _early(self, draw: inputs.Draw) -> _EarlyRun | None:
         """A kernel with asynchronous copies run once more, with these as early as they may be; None for another one.

@@ -65,7 +65,10 @@ class Counterparts:
         self.reducers = {
             name: stmt
             for stmt, names in self._found
-            if any(_is_call(e.op, str(e.value), "finalize_reducer") for e in postorder(expressions(stmt)))
+            if any(
+                e.op == "call" and library_name(str(e.value)).endswith("finalize_reducer")
+                for e in postorder(expressions(stmt))
+            )
             for name in names.writes
         }
 
@@ -183,10 +186,6 @@ def _described(lowered: Function, called: dict[str, str]) -> dict[int, set[str]]
 def _writes(root: Expr, e: Expr) -> bool:
     """Whether an argument of an instruction names what it writes."""
     return signature_of(root) is not None and e in destinations(root)
-
-
-def _is_call(op: str, value: str, name: str) -> bool:
-    return op == "call" and library_name(value).endswith(name)
 
 
 def _guards(around: tuple[Stmt, ...]) -> list[If]:

@@ -81,11 +81,7 @@ def _is_sum_less(e: Expr, values: Mapping[int, Expr]) -> bool:
     """Whether an expression is a difference of floats with a sum or difference in it."""
     if e.op != "sub" or not e.dtype.startswith("float"):
         return False
-    return any(_named(a, values).op in ("add", "sub") for a in e.args)
-
-
-def _named(e: Expr, values: Mapping[int, Expr]) -> Expr:
-    return values.get(e.uid, e) if e.op == "var" else e
+    return any((values.get(a.uid, a) if a.op == "var" else a).op in ("add", "sub") for a in e.args)
 
 
 def finer(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask | None:

@@ -194,11 +194,8 @@ def _select(e: Expr, program: KernelProgram) -> Code:
         return selected.astype(dtype, copy=False)
 
     parts = (condition, then, other)
-    return Code(run, frozenset().union(*(p.needs for p in parts)), not lazy and condition.steady, _all_uniform(parts))
-
-
-def _all_uniform(codes: tuple[Code, ...]) -> bool:
-    return all(c.uniform for c in codes)
+    needs, uniform = frozenset().union(*(p.needs for p in parts)), all(p.uniform for p in parts)
+    return Code(run, needs, not lazy and condition.steady, uniform)
 
 
 def _shortcut(e: Expr, program: KernelProgram) -> Code:

@@ -281,7 +281,9 @@ class VectorClock(Observer):
     def own_times(self) -> Array:
         """The time of each agent of a cluster at its first world, (worlds, agents); 0 elsewhere."""
         found = np.zeros((len(self.watched), self.agents), np.int32)
-        found[self.leaders[:, None], self._own] = self._own_times()
+        found[self.leaders[:, None], self._own] = np.asarray(
+            self.clocks.reshape(-1).take(self._own_at).reshape(self._own.shape)
+        )
         worlds = np.arange(len(self.watched))
         for key in self._published:
             if key in self._mbarriers:
@@ -316,10 +318,6 @@ class VectorClock(Observer):
         """What some warps of a world know joins what is released at a barrier of the world `there`."""
         for told, known in zip(released, self._carried, strict=False):
             told[there] = np.maximum(told[there], known[world, warps].max(axis=0))
-
-    def _own_times(self) -> Array:
-        """The own time of each warp, (worlds, warps)."""
-        return np.asarray(self.clocks.reshape(-1).take(self._own_at).reshape(self._own.shape))
 
     def _own_of_rows(self, row: Array) -> Array:
         """The own times of warps by their row among those of all worlds."""

@@ -114,9 +114,11 @@ class TensorExits(Observer):
 
     def _made(self, stmt: Stmt, place: Place, frame: Frame, outside: Mask, stores: bool) -> tuple[TensorExit, Mask]:
         """The exit of the first lane that is out of bounds, and all of these lanes."""
-        lanes = _flat(outside & frame.mask(), frame)
+        mask = outside & frame.mask()
+        any_lane = mask.any(axis=0) if mask.ndim == 3 else mask
+        lanes = np.broadcast_to(any_lane, (frame.worlds, max(frame.lanes, any_lane.shape[-1])))
         world, lane = (int(n) for n in np.argwhere(lanes)[0])
-        index, extent = place.outside_at(frame, np.asarray(outside & frame.mask()), world, lane)
+        index, extent = place.outside_at(frame, np.asarray(mask), world, lane)
         block = self._machine.worlds[world % len(self._machine.worlds)].block
         return TensorExit(stmt, place.name, index, extent, block, lane, stores), lanes
 
@@ -157,12 +159,6 @@ class TensorExitsOfRun:
     def atomics(self) -> list[TensorExit]:
         """The first element that each atomic would change."""
         return [left for one in self._made for left in one.atomics.values()]
-
-
-def _flat(mask: Mask, frame: Frame) -> Mask:
-    """Lanes of any vector lane, (worlds, lanes)."""
-    found = mask.any(axis=0) if mask.ndim == 3 else mask
-    return np.broadcast_to(found, (frame.worlds, max(frame.lanes, found.shape[-1])))
 
 
 def _meet(one: Mask, other: Mask) -> bool:

@@ -171,7 +171,9 @@ class Units:
     ) -> UnitAccess:
         memory = place.memory
         assert isinstance(memory, Cells)
-        shadow = self._shadow(place.root, memory)
+        if place.root not in self.shadows:
+            self.shadows[place.root] = UnitShadow(memory, self._clock.rows, self._suspects.units_of(place.root, memory))
+        shadow = self.shadows[place.root]
         worlds, clock = len(self._watched), self._clock
         rows, lanes = np.nonzero(mask & np.tile(self._watched, len(mask) // worlds)[:, None])
         flat = memory.flat_position(position)
@@ -206,11 +208,6 @@ class Units:
         cell, world = np.divmod(flat, len(self._watched))
         clock = self._clock
         return cell if clock.rows == clock.warps else np.asarray(cell * clock.rows + clock.rank[world])
-
-    def _shadow(self, root: int, memory: Cells) -> UnitShadow:
-        if root not in self.shadows:
-            self.shadows[root] = UnitShadow(memory, self._clock.rows, self._suspects.units_of(root, memory))
-        return self.shadows[root]
 
 
 def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:

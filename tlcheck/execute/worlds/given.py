@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -143,10 +143,8 @@ def arranged(array: Array, buffer: Buffer, sizes: Mapping[str, int]) -> Array:
         return array.reshape(-1)
     strides = inputs.strides(buffer, sizes)
     memory = np.zeros(inputs.span(buffer, sizes), array.dtype)
-    target = as_strided(memory[inputs.offset(buffer, sizes) :], array.shape, _octets(strides, array.itemsize))
+    target = as_strided(
+        memory[inputs.offset(buffer, sizes) :], array.shape, tuple(stride * array.itemsize for stride in strides)
+    )
     target[...] = array
     return memory
-
-
-def _octets(strides: Sequence[int], width: int) -> tuple[int, ...]:
-    return tuple(stride * width for stride in strides)

@@ -43,13 +43,8 @@ def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) ->
     for sizes in _each_once((_kept(function, usual, chosen, multiples) for chosen in sets), usual):
         grids = [grid(kernel, sizes) for kernel in kernels(function)]
         small = all(count <= limit for blocks in grids for count, limit in zip(blocks, most, strict=True))
-        if small and _bytes(function, sizes) <= _MEMORY:
+        if small and sum(inputs.span(b, sizes) * kind_of(b.dtype).bits // 8 for b in function.buffers) <= _MEMORY:
             yield sizes
-
-
-def _bytes(function: Function, sizes: Mapping[str, int]) -> int:
-    """Return how many bytes the tensors take."""
-    return sum(inputs.span(b, sizes) * kind_of(b.dtype).bits // 8 for b in function.buffers)
 
 
 def _kept(

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import tilelang
@@ -164,7 +164,7 @@ def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     values = _bound(jit, args, {key: value for key, value in kwargs.items() if not key.startswith("__")})
     values = {key: _without_content(value) for key, value in values.items()}
     given = {key: _text(value) for key, value in values.items()}
-    return Call(name, *_begin(code), given, values, jit)
+    return Call(name, *((code.co_filename, code.co_firstlineno) if code else _place()), given, values, jit)
 
 
 def kind_of(target: Any) -> str:
@@ -173,10 +173,6 @@ def kind_of(target: Any) -> str:
     text = str(getattr(kind, "name", "") or target or "auto").split()[0]
     keys = [str(key) for key in getattr(target, "keys", ())]
     return "cutedsl" if "cutedsl" in keys else "" if text == "auto" else text
-
-
-def _begin(code: CodeType | None) -> tuple[str, int]:
-    return (code.co_filename, code.co_firstlineno) if code else _place()
 
 
 def _bound(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

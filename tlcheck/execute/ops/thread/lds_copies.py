@@ -113,7 +113,8 @@ def _directly(
 ) -> Computation:
     target, source = places
     begin, queue, loads = beginning(target, program), queue_of(program), loads_of(program)
-    cleared = _cleared(e, target, program)
+    octets = _DWORD if program.release >= _CLEARS_A_DWORD else _QUAD
+    cleared = program.pointer(e.args[0], octets * 8 // target.kind.bits)
 
     def issue(frame: Frame) -> None:
         if frame.idle():
@@ -138,12 +139,6 @@ def _directly(
     return run
 
 
-def _cleared(e: Expr, target: BufferElement, program: KernelProgram) -> BufferElement:
-    """Return what is cleared where the predicate is false."""
-    octets = _DWORD if program.release >= _CLEARS_A_DWORD else _QUAD
-    return program.pointer(e.args[0], octets * 8 // target.kind.bits)
-
-
 def _require_neighbours(target: BufferElement, source: BufferElement, frame: Frame, program: KernelProgram) -> None:
     """Raise Illegal where a lane's addresses are not those that the instruction has for it."""
     mask, thread = frame.mask(), np.arange(frame.lanes)
@@ -151,7 +146,8 @@ def _require_neighbours(target: BufferElement, source: BufferElement, frame: Fra
     along = thread % program.extents[0]  # threadIdx.x
     steps = (thread % WAVE + 0 * first, along - along[first])
     for place, step, where in ((target, steps[0], "LDS"), (source, steps[1], "global memory")):
-        own = _addresses(place, frame)
+        address = np.asarray(place.address(frame))
+        own = np.broadcast_to(address[0] if address.ndim > 2 else address, (frame.worlds, frame.lanes))
         meant = np.take_along_axis(own, first, axis=-1) + _DWORD * step
         wrong = np.argwhere(mask & (own != meant))
         if len(wrong):
@@ -159,12 +155,6 @@ def _require_neighbours(target: BufferElement, source: BufferElement, frame: Fra
             off = int(own[world, lane] - meant[world, lane])
             what = f"copy of 4 bytes into {target.name} by one instruction of a wave, {off} bytes off in {where}"
             raise Illegal(what, program.state.line, world, lane, place.name)
-
-
-def _addresses(place: BufferElement, frame: Frame) -> Array:
-    """The address of each thread's first element, in bytes: (worlds, threads)."""
-    address = np.asarray(place.address(frame))
-    return np.broadcast_to(address[0] if address.ndim > 2 else address, (frame.worlds, frame.lanes))
 
 
 def _first_active(mask: Mask) -> Array:

@@ -121,7 +121,10 @@ class TensorMemory:
             raise Deadlock(what, line, world, lane, "?", self.program.state.at)
         chosen = slice(first, first + columns)
         if self.used[world, chosen].any():
-            self._forget(world, np.arange(first, first + columns))
+            # what it held before is forgotten
+            octets = (np.arange(first, first + columns)[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
+            parts = np.arange(0, WORD, self.cells.grain // 8)
+            self.cells.lose(self.position((octets + parts).reshape(-1), np.intp(world)))
         self.owner[world, chosen], self.used[world, chosen] = len(self.lines), True
         self.lines.append(line)
         return first
@@ -144,12 +147,6 @@ class TensorMemory:
             found = {self.take(world, columns, 0) for world in range(len(self.owner))}
             self.buffers[uid] = found.pop()
         return self.buffers[uid]
-
-    def _forget(self, world: int, columns: Array) -> None:
-        """Forget what a new allocation holds."""
-        octets = (columns[:, None] * LANES + np.arange(LANES)).reshape(-1, 1) * WORD
-        parts = np.arange(0, WORD, self.cells.grain // 8)
-        self.cells.lose(self.position((octets + parts).reshape(-1), np.intp(world)))
 
     def require(self, name: str, what: str, world: int, columns: Array, thread: int) -> None:
         """Raise Illegal for columns that are not allocated."""
@@ -256,8 +253,12 @@ def deallocate(e: Expr, program: KernelProgram) -> Computation:
 
     def run(frame: Frame) -> Value:
         require(frame)
-        if is_of_pair(e):
-            _require_allocated(address, frame, program)
+        if is_of_pair(e):  # the other block has to have allocated tensor memory: its address there is read
+            observers, clusters = program.observers, clusters_of(program)
+            if observers.covers(address):
+                other = clusters.peers[np.arange(len(clusters.rank)), clusters.rank ^ 1]
+                where = moved(address, address.memory.flat_position(address.position(frame)[0]), other)
+                observers.read(address, where, frame.mask(), program.state.origin(frame))
         columns = one_value(count.run(frame), "the number of columns of tensor memory")
         found = np.broadcast_to(address.load(frame), (frame.worlds, frame.lanes))
         for world, warp in WarpsOf.of(frame, "tcgen05.dealloc").each():
@@ -265,15 +266,6 @@ def deallocate(e: Expr, program: KernelProgram) -> Computation:
         return 0
 
     return run
-
-
-def _require_allocated(address: BufferElement, frame: Frame, program: KernelProgram) -> None:
-    """Publish that the other block of a pair has to have allocated tensor memory: its address there is read."""
-    observers, clusters = program.observers, clusters_of(program)
-    if observers.covers(address):
-        other = clusters.peers[np.arange(len(clusters.rank)), clusters.rank ^ 1]
-        where = moved(address, address.memory.flat_position(address.position(frame)[0]), other)
-        observers.read(address, where, frame.mask(), program.state.origin(frame))
 
 
 @call("tcgen05_before_thread_sync", "tcgen05_after_thread_sync")
