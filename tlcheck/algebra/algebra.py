@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tlcheck.algebra.polynomial import Monomial, Poly, add, as_constant, constant, scale, split_multiples
 from tlcheck.snapshot.dtypes import DType, dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
-from tlcheck.snapshot.operators import Scalars, exact, named
+from tlcheck.snapshot.operators import INTEGER_DIVISIONS, Scalars, exact, named
 from tlcheck.snapshot.walk import postorder
 
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
@@ -29,7 +29,7 @@ ADDRESSES = frozenset(("address_of", "access_ptr", "tvm_access_ptr"))
 MADE = -1_000_000  # uids below are of variables made here
 _RING = named("ring")  # a number that wraps on the way is the same in the end
 BITWISE = named("bits", "shift")
-_DIVISIONS = {name: exact(name, Scalars()) for name in ("floordiv", "floormod", "truncdiv", "truncmod")}
+_DIVISIONS = {name: exact(name, Scalars()) for name in INTEGER_DIVISIONS}
 
 
 @dataclass(frozen=True, slots=True)

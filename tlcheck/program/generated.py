@@ -25,6 +25,7 @@ from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
+from tlcheck.snapshot.operators import OPERATORS, named
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.targets.target import AMD, Target
 
@@ -64,7 +65,7 @@ _COMPLEMENTS = Release.of("0.1.15")  # the release from which on CUDA has `!` fo
 _IN_BITS = 8
 _CARRIER = 32  # bits of the integer that holds a short vector
 _FOUR = 4  # bits
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
+_SIGNS = {**{name: OPERATORS[name].symbol for name in named("ring")}, "shift_left": "<<", "select": "? :"}
 
 
 def is_never_false(e: Expr, release: Release, target: Target | None) -> bool:

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from tlcheck.signatures.atomics import ATOMICS
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
+from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_RING = frozenset(("add", "sub", "mul"))
+_RING = named("ring")
 
 
 def is_promoted(e: Expr) -> bool:

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tlcheck.program.walk import Guard, Placed, Program, expressions, subexpressions
 from tlcheck.snapshot.ir import Expr, Store
-
-ORDER = frozenset(("lt", "le", "gt", "ge"))
-OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+from tlcheck.snapshot.operators import MIRRORED, OPPOSITE, ORDER
 
 
 def narrowed(guards: Iterable[Guard], is_it: Callable[[Expr], bool], low: int, high: int) -> tuple[int, int]:
@@ -60,4 +57,4 @@ def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr
     elif op in ORDER:
         left, right = condition.args
         op = op if holds else OPPOSITE[op]
-        yield (op, left, right) if left.op != "int" else (_MIRRORED[op], right, left)
+        yield (op, left, right) if left.op != "int" else (MIRRORED[op], right, left)

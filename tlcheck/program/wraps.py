@@ -9,12 +9,13 @@ from functools import lru_cache
 
 from tlcheck.program.observed import named
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot import operators
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _KEEPING = ("if_then_else", "likely", "reinterpret", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
 _ADDRESSES = ("access_ptr", "tvm_access_ptr", "address_of", "region", "copy")
-_COMPUTING = ("add", "sub", "mul", "floordiv", "truncdiv")
+_COMPUTING = operators.named("ring") | {"floordiv", "truncdiv"}
 
 
 @lru_cache(maxsize=64)

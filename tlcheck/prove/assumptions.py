@@ -16,8 +16,9 @@ from tlcheck.program.atomics import atomic_name, atomics, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.ir import Expr, Store
+from tlcheck.snapshot.operators import MIRRORED, ORDER
 
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+_BOUNDING = frozenset((*ORDER, "eq"))
 
 
 def symbols(program: Program) -> list[Expr]:
@@ -104,7 +105,7 @@ def _mend(algebra: Algebra, promise: Expr, point: dict[int, int]) -> None:
         return
     strict = {"lt": 1, "gt": 1}.get(promise.op, 0)
     gap = add(left, right, -1) if promise.op in ("lt", "le", "eq") else add(right, left, -1)
-    if promise.op not in _MIRRORED:
+    if promise.op not in _BOUNDING:
         return
     excess = int(Evaluator(algebra, point)(gap)) + strict  # has to be 0, or at most 0
     for uid, factor in sorted(_linear(algebra, gap).items(), reverse=True):
@@ -157,12 +158,12 @@ def _conditions(assumptions: Iterable[Expr]) -> Iterator[Expr]:
 
 def _bound(condition: Expr) -> tuple[int, str, int] | None:
     """`n >= 32` as (uid of n, ge, 32); None for others."""
-    if condition.op not in _MIRRORED:
+    if condition.op not in _BOUNDING:
         return None
     left, right = condition.args
     op = condition.op
     if left.op == "int":
-        left, right, op = right, left, _MIRRORED[op]
+        left, right, op = right, left, MIRRORED[op]
     if left.op != "var" or right.op != "int":
         return None
     return left.uid, op, int(right.value or 0)

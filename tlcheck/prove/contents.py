@@ -17,12 +17,13 @@ from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
 from tlcheck.algebra.polynomial import Poly, add
 from tlcheck.prove.footprints import Footprint
 from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.operators import named
 
 Numbers = tuple[int, ...]
 _SMALL = tuple(range(-30, 31))
 _MOST = 15  # of contents that are one number everywhere
 _DATA = frozenset(("load", "register", "call"))
-_COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_COMPARED = named("comparison")
 
 
 def contents(algebra: Algebra, footprints: Sequence[Footprint]) -> list[Numbers]:

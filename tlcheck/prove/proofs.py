@@ -13,8 +13,9 @@ from typing import Any
 
 from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.polynomial import Poly, add
+from tlcheck.snapshot.operators import INTEGER_DIVISIONS, named
 
-_BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod"))
+_BINARY = named("extremum") | INTEGER_DIVISIONS  # TVM's functions have these names
 
 
 def equal(algebra: Algebra, a: Poly, b: Poly) -> bool:

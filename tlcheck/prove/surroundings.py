@@ -8,7 +8,7 @@ from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension
 from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Site
-from tlcheck.program.threads import OPPOSITE, ORDER, narrowed
+from tlcheck.program.threads import narrowed
 from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Axis, subexpressions
 from tlcheck.prove.footprints import TAGS, THREADS
@@ -17,6 +17,7 @@ from tlcheck.signatures.exchanges import ELECTIONS
 from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.operators import OPPOSITE, ORDER
 
 
 class Surroundings:
@@ -173,11 +174,10 @@ class Surroundings:
                 self.flags.append(poly)
 
     def _difference(self, op: str, condition: Expr) -> Poly:
-        a, b = (self.algebra.poly(x) for x in condition.args)
-        if op in ("gt", "ge"):
-            a, b = b, a
-        gap = add(b, a, -1)
-        return gap if op in ("le", "ge") else add(gap, constant(1), -1)
+        sides = [self.algebra.poly(x) for x in condition.args]
+        smaller, larger, gap = ORDER[op]
+        apart = add(sides[larger], sides[smaller], -1)
+        return add(apart, constant(gap), -1) if gap else apart
 
     def keep(self, where: list[Poly], poly: Poly) -> None:
         """Note that poly >= 0, unless that follows from the ranges or from the extent of a block or loop."""

@@ -20,12 +20,10 @@ from tlcheck.prove.vectors import MAX_DEPTH, at_lane
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr
+from tlcheck.snapshot.operators import BINARY, COMMUTING, MIRRORED
 
-_TURNED = {"gt": "lt", "ge": "le"}  # passes write the one for the other
-_COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
-_SHAPED = frozenset(
-    "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
-)
+_TURNED = ("gt", "ge")  # passes write the mirrored ones for them
+_SHAPED = BINARY | {"not"}
 _CAST = "cast:"
 _MATH = re.compile(
     r"^(?:__h?|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|f?abs|pow"
@@ -193,8 +191,8 @@ class _Reading:
         if _is_arithmetic(e) and e.dtype != "float32":
             name = f"{name}:{e.dtype}"
         if name in _TURNED:
-            name, args = _TURNED[name], args[::-1]
-        return _Operator(name, operand.parts(name, args), e.op in _COMMUTATIVE)
+            name, args = MIRRORED[name], args[::-1]
+        return _Operator(name, operand.parts(name, args), e.op in COMMUTING)
 
     def _address(self, operand: _Operand) -> Part:
         """An address, as an atomic within the value has it."""

@@ -47,14 +47,13 @@ from tlcheck.signatures.signature import Collective
 from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Bind, Buffer, Expr, For, Function, If, Stmt, Store, Thread, Unknown
-from tlcheck.snapshot.operators import named
+from tlcheck.snapshot.operators import OPPOSITE, ORDER, named
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 _MOST_BLOCKS = 1 << 16
-_COMPARED = {"lt": (0, 1, 1), "gt": (1, 0, 1), "le": (0, 1, 0), "ge": (1, 0, 0)}  # smaller, larger side, least gap
+_COMPARED = named("comparison")
 _PATCHES = ("im2col", "c2d_im2col")
 _ACROSS = (Collective.CLUSTER, Collective.GRID)
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _UNDECIDED = 2
 _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("division")))
 
@@ -281,7 +280,7 @@ class _Level:
         """Follow what runs while a condition holds, or does not."""
         before = dict(self._known)
         if condition is not None and not holds:
-            condition = replace(condition, op=_OPPOSITE[condition.op]) if condition.op in _OPPOSITE else None
+            condition = replace(condition, op=OPPOSITE[condition.op]) if condition.op in ORDER else None
         around = self._conditions
         if condition is not None:
             self._conditions = [*around, *self._compared(condition)]
@@ -314,7 +313,7 @@ class _Level:
             self._visit(computed)
         if e.op == "load" and e.buffer is not None:
             self._access(e.buffer, e.args, [1] * len(e.args))
-        elif e.op in (*_COMPARED, "eq", "ne") and all(map(_is_number, e.args)):
+        elif e.op in _COMPARED and all(map(_is_number, e.args)):
             self._condition(e)
             for a in e.args:
                 self._loads(a)
@@ -370,8 +369,8 @@ class _Level:
         sides = [interval(a, self._sizes, self._known) for a in e.args]
         state = np.full(self._count, _UNDECIDED)
         if sides[0] is not None and sides[1] is not None:
-            if e.op in _COMPARED:
-                smaller, larger, gap = _COMPARED[e.op]
+            if e.op in ORDER:
+                smaller, larger, gap = ORDER[e.op]
                 (low, high), (least, most) = sides[smaller], sides[larger]  # type: ignore[misc]
                 state = np.where(np.less_equal(np.add(high, gap), least), 1, state)
                 state = np.where(np.less(np.subtract(most, gap), low), 0, state)
@@ -508,7 +507,7 @@ class _Level:
         """The comparisons of numbers that hold where a condition does."""
         if condition.op == "and":
             yield from chain.from_iterable(map(self._compared, condition.args))
-        elif condition.op in (*_COMPARED, "eq", "ne") and all(map(_is_number, condition.args)):
+        elif condition.op in _COMPARED and all(map(_is_number, condition.args)):
             first, second = map(self._algebra.poly, condition.args)
             if self._is_exact(first) and self._is_exact(second):
                 yield Relation(condition.op, first, second)

@@ -99,11 +99,16 @@ class Operator:
     """An operator.
 
     make: what it computes with numbers, as operands of a type. symbol: what stands between its operands in Python.
+    mirrored, opposite: of a comparison, the one with its sides exchanged, and the one that holds where it does not.
+    commutes: its operands may be exchanged.
     """
 
     family: Family
     make: Callable[[Numbers, DType], Apply]
     symbol: str = ""
+    mirrored: str = ""
+    opposite: str = ""
+    commutes: bool = False
 
 
 def meaning(e: Expr, numbers: Numbers) -> Apply | None:
@@ -205,11 +210,13 @@ def _sign(a: Any) -> Any:
 
 
 def _shift_left(numbers: Numbers, dtype: DType) -> Apply:
-    """NumPy's arrays lose all bits that are shifted too far. Python's numbers lose none, and refuse less than none."""
+    """What the numbers of arrays may hold, and Python's do, is lost in the type."""
     held, bits = numbers.holding(dtype), dtype.bits
 
     def shift(a: Any, by: Any) -> Any:
-        return held(a << by if by.__class__ is not int or 0 <= by < bits else a & 0)
+        if by.__class__ is int:
+            return held(a << by if 0 <= by < bits else a & 0)
+        return held(numbers.choose((by >= 0) & (by < bits), a << by, a & 0))
 
     return shift
 
@@ -238,13 +245,17 @@ def _choice(numbers: Numbers, dtype: DType) -> Apply:
     return lambda condition, then, other: held(numbers.choose(condition, then, other))
 
 
-_MIN = Operator("extremum", lambda numbers, dtype: numbers.least)
-_MAX = Operator("extremum", lambda numbers, dtype: numbers.greatest)
+def _comparison(apply: Apply, symbol: str, mirrored: str, opposite: str) -> Operator:
+    return Operator("comparison", _plain(apply), symbol, mirrored, opposite, commutes=symbol in ("==", "!="))
+
+
+_MIN = Operator("extremum", lambda numbers, dtype: numbers.least, commutes=True)
+_MAX = Operator("extremum", lambda numbers, dtype: numbers.greatest, commutes=True)
 
 OPERATORS: dict[str, Operator] = {
-    "add": Operator("ring", _ring(operator.add), "+"),
+    "add": Operator("ring", _ring(operator.add), "+", commutes=True),
     "sub": Operator("ring", _ring(operator.sub), "-"),
-    "mul": Operator("ring", _ring(operator.mul), "*"),
+    "mul": Operator("ring", _ring(operator.mul), "*", commutes=True),
     "floordiv": Operator("division", _floordiv, "//"),
     "floormod": Operator("division", _floormod, "%"),
     "truncdiv": Operator("division", _truncdiv),
@@ -253,20 +264,20 @@ OPERATORS: dict[str, Operator] = {
     "mod": Operator("division", _truncmod),
     "min": _MIN,
     "max": _MAX,
-    "eq": Operator("comparison", _plain(operator.eq), "=="),
-    "ne": Operator("comparison", _plain(operator.ne), "!="),
-    "lt": Operator("comparison", _plain(operator.lt), "<"),
-    "le": Operator("comparison", _plain(operator.le), "<="),
-    "gt": Operator("comparison", _plain(operator.gt), ">"),
-    "ge": Operator("comparison", _plain(operator.ge), ">="),
-    "and": Operator("logic", _plain(operator.and_), "and"),
-    "or": Operator("logic", _plain(operator.or_), "or"),
+    "eq": _comparison(operator.eq, "==", "eq", "ne"),
+    "ne": _comparison(operator.ne, "!=", "ne", "eq"),
+    "lt": _comparison(operator.lt, "<", "gt", "ge"),
+    "le": _comparison(operator.le, "<=", "ge", "gt"),
+    "gt": _comparison(operator.gt, ">", "lt", "le"),
+    "ge": _comparison(operator.ge, ">=", "le", "lt"),
+    "and": Operator("logic", _plain(operator.and_), "and", commutes=True),
+    "or": Operator("logic", _plain(operator.or_), "or", commutes=True),
     "not": Operator("logic", _plain(_not)),
     "select": Operator("choice", _choice),
     "if_then_else": Operator("choice", _choice),
-    "bitwise_and": Operator("bits", _plain(operator.and_)),
-    "bitwise_or": Operator("bits", _plain(operator.or_)),
-    "bitwise_xor": Operator("bits", _plain(operator.xor)),
+    "bitwise_and": Operator("bits", _plain(operator.and_), commutes=True),
+    "bitwise_or": Operator("bits", _plain(operator.or_), commutes=True),
+    "bitwise_xor": Operator("bits", _plain(operator.xor), commutes=True),
     "bitwise_not": Operator("bits", _complement),
     "shift_left": Operator("shift", _shift_left),
     "shift_right": Operator("shift", _shift_right),
@@ -284,3 +295,9 @@ def named(*families: Family) -> frozenset[str]:
 
 
 BINARY = named("ring", "division", "extremum", "comparison", "logic") - {"not"}
+INTEGER_DIVISIONS = named("division") - {"div", "mod"}
+COMMUTING = frozenset(name for name, each in OPERATORS.items() if each.commutes)
+MIRRORED = {name: each.mirrored for name, each in OPERATORS.items() if each.mirrored}
+OPPOSITE = {name: each.opposite for name, each in OPERATORS.items() if each.opposite}
+ORDER = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}
+"""Of an order: the positions of its smaller and its larger side, and how far apart integers are at least."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -39,6 +41,17 @@ from tlcheck.program.release import Release
 from tlcheck.snapshot.dtypes import whole_numbers
 from tlcheck.snapshot.expression_text import render_expression
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.operators import (
+    BINARY,
+    COMMUTING,
+    MIRRORED,
+    OPERATORS,
+    OPPOSITE,
+    ORDER,
+    Scalars,
+    exact,
+    named,
+)
 from tlcheck.snapshot.walk import postorder
 from tlcheck.worker.shared_memory import _value as value_at_seed
 
@@ -328,6 +341,32 @@ def test_shifts_by_a_number_of_a_wider_type() -> None:
         e = node(op, "uint8", A["uint8"], B["int32"])
         values = {"uint8_0": np.array([[200, 200]], np.uint8), "int32_1": np.array([[256, 1]], np.int32)}
         assert executed(e, values, 2) == expected
+
+
+def test_comparisons_and_what_they_are_the_other_way_round() -> None:
+    assert named("comparison") == MIRRORED.keys() == OPPOSITE.keys() == {"eq", "ne", *ORDER}
+    for name, (a, b) in product(MIRRORED, product(range(-2, 3), repeat=2)):
+        holds = exact(name, Scalars())(a, b)
+        assert exact(MIRRORED[name], Scalars())(b, a) == holds
+        assert exact(OPPOSITE[name], Scalars())(a, b) != holds
+        smaller, larger, gap = ORDER.get(name, (0, 1, None))
+        assert gap is None or ((a, b)[larger] - (a, b)[smaller] >= gap) == holds
+
+
+def test_operands_are_exchanged_where_that_changes_nothing() -> None:
+    for name in BINARY | {"bitwise_and", "bitwise_or", "bitwise_xor", "shift_left"}:
+        apply = exact(name, Scalars())
+        assert (name in COMMUTING) == all(apply(a, b) == apply(b, a) for a, b in product(range(4), repeat=2)), name
+
+
+def test_no_other_module_computes_operators_of_its_own() -> None:
+    """Atomics need the functions of NumPy itself, which combine in place."""
+    computing = re.compile(rf'"({"|".join(OPERATORS.keys() - named("same"))})": *(np|operator|lambda|min|max)\b')
+    package = Path(__file__).parents[3] / "tlcheck"
+    parts = ("algebra", "execute", "golden", "program", "prove", "scope")
+    files = (file for part in parts for file in (package / part).rglob("*.py"))
+    found = [file.name for file in files if computing.search(file.read_text(encoding="utf-8"))]
+    assert found == ["atomics.py"]
 
 
 def test_the_algebra_computes_with_constants_of_64_bits() -> None:

@@ -29,12 +29,12 @@ from tlcheck.program.wraps import computed
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.equality import key_of
 from tlcheck.snapshot.ir import Expr, Function, While
+from tlcheck.snapshot.operators import OPPOSITE, ORDER, named
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _SMALL = 8  # bits: sums of such integers stay in 32
 _ASKING = ("isnan", "isinf", "isfinite")
-_OPPOSITE = {("lt", "ge"), ("ge", "lt"), ("gt", "le"), ("le", "gt")}
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_COMPARISONS = named("comparison")
 
 
 def are_asked_for(levels: BothLevels) -> bool:
@@ -62,7 +62,8 @@ def _asks(e: Expr) -> bool:
 def _are_opposite(one: Expr, other: Expr) -> bool:
     """Whether one of two comparisons of a float holds, whatever number it is."""
     return (
-        (one.op, other.op) in _OPPOSITE
+        one.op in ORDER
+        and other.op == OPPOSITE[one.op]
         and "float" in one.args[0].dtype
         and all(key_of(a) == key_of(b) for a, b in zip(one.args, other.args, strict=True))
     )

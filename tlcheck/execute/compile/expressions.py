@@ -40,9 +40,10 @@ from tlcheck.program.packing import packing
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
-from tlcheck.snapshot.arrays import array_like
+from tlcheck.snapshot.arrays import ArrayNumbers, array_like
+from tlcheck.snapshot.dtypes import DType
 from tlcheck.snapshot.ir import Expr
-from tlcheck.snapshot.operators import BINARY, Scalars, exact
+from tlcheck.snapshot.operators import BINARY, Apply, meaning
 
 _WIDEST = 1 << 12  # lanes of a vector
 _FLOAT_DIVISIONS = ("div", "truncdiv", "floordiv", "floormod")
@@ -123,8 +124,7 @@ def _call(e: Expr, program: KernelProgram) -> Code:
     if program.options.printed and is_never_false(e, program.release, program.options.target):
         return program.code(as_printed(e, e.dtype))
     if program.options.printed and is_promoted(e):
-        apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
-        return _elementwise(e, _promoted(apply, kind_of(e.dtype)), program)
+        return _elementwise(e, _promoted(e), program)
     if name in FUNCTIONS:
         code = _elementwise(e, _function(name, e, program), program)
         return code if program.options.field is None else replace(code, uniform=False)
@@ -306,7 +306,7 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
             return lambda value: packed(_broadcast(value, count, form), how)
         return lambda value: _broadcast(value, count, form)
     if program.options.printed and is_promoted(e):
-        return _promoted(exact(e.op, Scalars()), kind_of(e.dtype))
+        return _promoted(e)
     if kind_of(e.dtype).is_float and e.op in _FLOAT_DIVISIONS:
         # TVM writes the division of floats that rounds down as `floor(a / b)`, and its remainder with that
         quotient = _settled(_divide, e, program)
@@ -353,13 +353,20 @@ def _require_format(e: Expr, program: KernelProgram) -> None:
             raise NotModelled(f"{e.value or e.op} of {part.dtype} on {program.options.target.arch}")
 
 
-def _within(bits: int) -> Callable[..., Any]:
-    """A shift to the left; by as many bits as the type has, or more, none is left: TIR does not say what is."""
-    return lambda value, by: np.where((by >= 0) & (by < bits), np.left_shift(value, by), 0)
+class _Ints(ArrayNumbers):
+    """Numbers that are ints, whatever type an operation has."""
+
+    def holding(self, dtype: DType) -> Apply:
+        return lambda value: value
 
 
-def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+_INTS = _Ints()
+
+
+def _promoted(e: Expr) -> Callable[..., Any]:
     """An operation in int, whatever the type of its operands."""
+    kind, apply = kind_of(e.dtype), meaning(e, _INTS)
+    assert apply is not None
 
     def run(*operands: Any) -> Any:
         if any(isinstance(a, np.ndarray) for a in operands):

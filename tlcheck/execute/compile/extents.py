@@ -18,7 +18,7 @@ from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import whole_numbers
 from tlcheck.snapshot.ir import Bind, Expr, For, Function, Stmt, Thread
-from tlcheck.snapshot.operators import exact, name_of, named
+from tlcheck.snapshot.operators import ORDER, exact, name_of, named
 from tlcheck.snapshot.walk import postorder, statements
 
 Interval = tuple[Any, Any]  # integers, or arrays of them
@@ -82,9 +82,10 @@ def where(condition: Expr, sizes: Mapping[str, int], known: Mapping[int, Interva
     if condition.op == "and":
         first = where(condition.args[0], sizes, known)
         return {**first, **where(condition.args[1], sizes, {**known, **first})}
-    if condition.op not in _LESS:
+    if condition.op not in ORDER:
         return {}
-    (smaller, larger), gap = condition.args[:: _LESS[condition.op][0]], _LESS[condition.op][1]
+    *sides, gap = ORDER[condition.op]
+    smaller, larger = (condition.args[side] for side in sides)
     low, high = (interval(e, sizes, known) for e in (smaller, larger))
     found: Intervals = {}
     if low is not None and high is not None:  # at least one value is left, also where the condition never holds
@@ -93,9 +94,6 @@ def where(condition: Expr, sizes: Mapping[str, int], known: Mapping[int, Interva
         if larger.op == "var" and larger.uid in known:
             found[larger.uid] = np.minimum(high[1], np.maximum(high[0], low[0] + gap)), high[1]
     return found
-
-
-_LESS = {"lt": (1, 1), "le": (1, 0), "gt": (-1, 1), "ge": (-1, 0)}  # the order of the sides, and their difference
 
 
 def _one(

@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import lcm
 
 from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.operators import Scalars, exact, named
 
 _LARGEST = 1 << 20  # of cycles and slopes: no number that a kernel counts with comes near the width of its type
 
@@ -36,6 +37,7 @@ class Growth:
 
 Growths = Mapping[int, Growth]  # by the variable's uid
 ITSELF = Growth(Fraction(1), 1)  # of the variable
+_RING = {name: exact(name, Scalars()) for name in named("ring")}
 _STILL = Growth(Fraction(0), 1)  # of what does not depend on it
 
 
@@ -77,13 +79,13 @@ def _combined(op: str, dtype: str, parts: Sequence[Growth], numbers: Sequence[in
         return Growth(Fraction(0), period)
     if dtype_of(dtype).name not in ("int32", "int64"):
         return None
-    if op in ("add", "sub"):
-        a, b = parts
-        return Growth(a.slope + b.slope if op == "add" else a.slope - b.slope, period)
     if op == "mul":
         of = 0 if numbers[1] is not None else 1
         by = numbers[1 - of]
         return Growth(parts[of].slope * by, parts[of].period) if by is not None else None
+    if op in _RING:
+        a, b = parts
+        return Growth(_RING[op](a.slope, b.slope), period)
     if op in ("floordiv", "floormod"):
         by = numbers[1]
         if by is None or by <= 0:

@@ -13,11 +13,12 @@ from tlcheck.execute.memory.values import Array
 from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, For, Function, If, Stmt, Thread, While
+from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import children, expressions, postorder
 
 Block = tuple[int, int, int]
 _MOST_LOOKED_AT = 1 << 14
-_CONDITIONS = frozenset("lt le gt ge eq ne min max select".split())
+_CONDITIONS = named("comparison", "extremum", "choice")
 
 
 def is_in(block: Block, extents: tuple[int, int, int]) -> bool:

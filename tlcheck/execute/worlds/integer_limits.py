@@ -16,13 +16,12 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.stops import NotModelled
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Attr, Bind, Buffer, Evaluate, Expr, For, Function, If, Store, While
+from tlcheck.snapshot.operators import MIRRORED, ORDER
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _LARGEST = 2**30
 _ELEMENT = Expr("var", "int64", (), "the element", -1)
 _ZERO = Expr("int", "int32", (), 0)
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-_LESS = ("lt", "le", "gt", "ge")
 _NONE = {("ge", 0), ("gt", -1), ("lt", 0), ("le", -1), ("eq", -1), ("ne", -1)}  # comparisons that ask for a -1
 
 
@@ -243,15 +242,15 @@ def _largest(index: Callable[[int], int], size: int) -> int | None:
 def _comparisons(roots: Sequence[Expr]) -> Iterator[tuple[str, Expr, Expr]]:
     """The comparisons that a condition is made of, each also the other way round."""
     for e in postorder(roots):
-        if e.op in _MIRRORED:
+        if e.op in MIRRORED:
             yield e.op, _uncast(e.args[0]), e.args[1]
-            yield _MIRRORED[e.op], _uncast(e.args[1]), e.args[0]
+            yield MIRRORED[e.op], _uncast(e.args[1]), e.args[0]
 
 
 def _promised(uses: _Uses, tensors: Mapping[int, str], sizes: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
     """Tensors whose elements T.assume compares with a number that is known."""
     for part in _parts(uses.promises):
-        for op, element, number in _comparisons([part]) if part.op in _MIRRORED else ():
+        for op, element, number in _comparisons([part]) if part.op in MIRRORED else ():
             if (uid := _tensor(element, tensors)) is not None:
                 with suppress(NotModelled):
                     yield uid, op, int(evaluated(number, sizes))
@@ -266,9 +265,10 @@ def ranks(function: Function) -> Mapping[str, tuple[int, bool]]:
     tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
     found, below = dict[str, tuple[int, bool]](), list[tuple[str, str]]()
     for part in _parts(_uses(function).promises):
-        sides = [_uncast(e) for e in part.args] if part.op in _LESS else []
+        sides = [_uncast(e) for e in part.args] if part.op in ORDER else []
         if len(sides) == 2 and all(_tensor(e, tensors) is not None for e in sides):
-            less, more = sides if part.op in ("lt", "le") else sides[::-1]
+            smaller, larger, _ = ORDER[part.op]
+            less, more = sides[smaller], sides[larger]
             names = [tensors[e.buffer.data.uid] for e in (less, more) if e.buffer is not None]
             places = [_place(e.args) for e in (less, more)]
             found |= {name: (0, places[0] > places[1] or found.get(name, (0, False))[1]) for name in names}

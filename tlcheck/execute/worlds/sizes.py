@@ -15,12 +15,12 @@ from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.execute.worlds import inputs
 from tlcheck.snapshot.ir import For, Function
+from tlcheck.snapshot.operators import INTEGER_DIVISIONS
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _TILE = 64  # of what nothing divides
 _BEYOND = 2**31
 _MEMORY = 1 << 36  # bytes of a device
-_DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 
 
 def others(function: Function, usual: Mapping[str, int], most: Sequence[int]) -> Iterator[dict[str, int]]:
@@ -82,7 +82,7 @@ def _large(function: Function, names: list[str], usual: Mapping[str, int]) -> It
 def _tile(function: Function, name: str) -> int:
     """The largest constant by which something is divided that a size is part of."""
     every = postorder(e for stmt in statements(function.body) for e in expressions(stmt))
-    divided = [e.args for e in every if e.op in _DIVISIONS and e.args[1].op == "int"]
+    divided = [e.args for e in every if e.op in INTEGER_DIVISIONS and e.args[1].op == "int"]
     by = [int(d.value or 1) for e, d in divided if any(p.op == "var" and p.value == name for p in postorder([e]))]
     return largest if (largest := max(by, default=1)) > 1 else _TILE
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from tlcheck.execute.memory.values import kind_of, lanes_of
 from tlcheck.signatures.calls import is_external, library_name, name_of_call
 from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.operators import named
 from tlcheck.snapshot.walk import expressions, postorder
 
-_OPERATORS = frozenset("add sub mul div truncdiv floordiv min max".split())
+_OPERATORS = named("ring", "extremum") | {"div", "truncdiv", "floordiv"}
 _FUNCTIONS = frozenset(
     "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sin cos tan pow erf sigmoid atan fma fabs".split()
 )
