@@ -113,6 +113,7 @@ class _Frame:
         if self.b.logical and pointer.buffer.scope.startswith("local"):
             raise UnreadableError("its destination is in registers, where each thread has memory of its own")
         indices = [self.algebra.poly(at_lane(i, self.around.lane, site.scope)) for i in pointer.indices]
+        indices = self._from_end(pointer.buffer, indices)
         for position, var in enumerate(self.around.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
         self.indices = indices
@@ -120,6 +121,14 @@ class _Frame:
         if self.around.lane is not None and self.b.logical and pointer.root not in self.b.memory.layouts:
             self._inside_memory(pointer.buffer, offset, inside)
         return offset, inside
+
+    def _from_end(self, buffer: Buffer, indices: list[Poly]) -> list[Poly]:
+        """The indices, in the source with negative constants counted from the end of their axes, as TileLang does."""
+        if not self.b.logical or len(indices) != len(buffer.shape):
+            return indices
+        negative = [(as_constant(index) or 0) < 0 for index in indices]
+        sizes = [self.algebra.poly(size) if n else {} for n, size in zip(negative, buffer.shape, strict=True)]
+        return [add(index, size) for index, size in zip(indices, sizes, strict=True)]
 
     def _inside_memory(self, buffer: Buffer, offset: Poly, inside: list[Poly]) -> None:
         """A vector instruction of the kernel's own may run into the next row, but not over the end of a compact
@@ -218,7 +227,7 @@ class _Frame:
         indices = [self.algebra.poly(i) for i in load.indices]
         if load.buffer is None:
             return Leaf("", "", indices[0])
-        memory = self.b.memory
+        indices, memory = self._from_end(load.buffer, indices), self.b.memory
         layout = memory.layouts.get(load.root)
         scope = load.buffer.scope
         if layout is not None and layout.thread is not None:

@@ -57,8 +57,8 @@ def refute(c: Comparison) -> FootprintDifference | None:
         if any(_is_never_inside(algebra, f) for f in intended):
             raise UndecidedError("an index of it leaves its axis wherever the atomic runs", SOURCE_STOPS)
         choices = _instances(algebra, c.intent.program, intended, actual, _launch(algebra, c))
-        points = _kept(algebra, c.intent.program, choices)
-        for point in islice(points, MAX_INSTANCES):
+        points = list(islice(_kept(algebra, c.intent.program, choices), MAX_INSTANCES))
+        for point in points:
             if not _feasible(algebra, (*intended, *actual), point):
                 continue
             if _leaves_tile(algebra, c, intended, point):
@@ -67,6 +67,8 @@ def refute(c: Comparison) -> FootprintDifference | None:
             defined = _reads_in_bounds(algebra, intended, point)
             for differs in (_differs, _differs_by_content) if defined else (_own_misaligned,):
                 found = differs(algebra, c, intended, actual, point)
+                if found and any(_is_always_negative(algebra, f, points) for f in intended):
+                    raise UndecidedError("an index of it is negative wherever the atomic runs", SOURCE_STOPS)
                 if found and not _is_authors(algebra, c, actual, found):
                     return found
     if leaves:
@@ -96,6 +98,21 @@ def _is_never_inside(algebra: Algebra, f: Footprint) -> bool:
     """Whether an element's index is out of bounds in any case, as -1 is: TileLang counts such ones from the end."""
     most = [algebra.bounds(poly)[1] for poly in f.inside]
     return not f.site.tile and any(bound is not None and bound < 0 for bound in most)
+
+
+def _is_always_negative(algebra: Algebra, f: Footprint, points: Sequence[Mapping[int, int]]) -> bool:
+    """Whether an index is below 0 in each lane that runs: TileLang counts one from the end if it can prove that."""
+    negative = set() if _reads_indices(algebra, [f]) else set(range(len(f.indices)))
+    ran = False
+    for point in points if negative else ():
+        for env in chunks(f.space) if _feasible(algebra, [f], point) else ():
+            evaluate = Evaluator(algebra, {**env, **point})
+            runs = _running(evaluate, replace(f, inside=()))
+            ran = ran or bool(np.any(runs))
+            for n in tuple(negative):
+                if np.any(np.logical_and(runs, np.greater_equal(evaluate(f.indices[n]), 0))):
+                    negative.remove(n)
+    return ran and bool(negative)
 
 
 def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.prove.handmade import THREAD, add, load, number, operation, own, status, tensor
+from tests.cpu.prove.handmade import BLOCK, THREAD, add, load, number, operation, own, status, tensor
 from tlcheck.snapshot.ir import Buffer, Expr
 
 VALUES, RESULTS, LESS = tensor("F", "float32", 256, 91_051), tensor("S", "float32", 64, 91_052), number(-3)
 
 
-@pytest.mark.parametrize(("index", "found"), [(LESS, "undecided"), (operation("add", THREAD, LESS), "different")])
-def test_only_what_is_in_bounds_is_compared(index: Expr, found: str) -> None:
+@pytest.mark.parametrize(("index", "found"), [(LESS, "same"), (operation("add", THREAD, LESS), "different")])
+def test_only_a_negative_constant_counts_from_the_end(index: Expr, found: str) -> None:
     source = add(load(RESULTS, index), own(VALUES))
     lowered = add(load(RESULTS, operation("add", number(64), LESS)), own(VALUES))
+    assert status(source, lowered, VALUES, RESULTS) == found
+
+
+@pytest.mark.parametrize(("below", "found"), [(37, "undecided"), (50, "different")])
+def test_an_index_that_is_negative_wherever_the_atomic_runs_is_the_authors(below: int, found: str) -> None:
+    """The condition keeps the index below 0, and TileLang can prove that; or other threads are in bounds."""
+    index = operation("add", operation("add", BLOCK, THREAD), number(-40))
+    runs = operation("lt", operation("add", operation("mul", BLOCK, number(2)), THREAD), number(below))
+    source = add(load(RESULTS, index), own(VALUES), runs)
+    lowered = add(load(RESULTS, operation("add", number(64), index)), own(VALUES), runs)
     assert status(source, lowered, VALUES, RESULTS) == found
 
 
