@@ -40,6 +40,7 @@ class Options:
     cleared: the allocations of a block that begin as zeros, by number; None for all. ABSENT: what a shuffle reads of
     lanes that take no part.
     partial: T.sync_threads in a branch counts the threads that take it.
+    from_end: indices of the source that are negative for certain count from the end; else constants alone do.
     """
 
     source: bool
@@ -63,6 +64,7 @@ class Options:
     chance: bool = False
     cleared: frozenset[int] | None = frozenset()
     partial: bool = False
+    from_end: bool = True
 
     @property
     def field(self) -> Field | None:

@@ -19,6 +19,11 @@ def may_be_negative(index: Expr) -> bool:
     return any(e.op == "sub" or (e.op == "int" and int(e.value or 0) < 0) for e in postorder([index]))
 
 
+def is_constant(index: Expr) -> bool:
+    """Whether an index is the same number everywhere."""
+    return all(e.op not in ("var", "load", "call") for e in postorder([index]))
+
+
 def counted_from_end(function: Function, where: Mapping[Stmt, Axes]) -> Function:
     """The function with indices that may be negative counted from the end, along these axes in these statements."""
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.execute.compare.own_layouts import outside
+from tlcheck.execute.compile.extents import Signs
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.foreign_reads import ForeignRead
@@ -28,6 +29,7 @@ from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.divergence import divergent_calls
 from tlcheck.program.flow import Flow
+from tlcheck.program.negatives import is_constant
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
@@ -154,6 +156,37 @@ class Faults:
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
 
+    def of_never(self, illegal: Illegal, exits: Sequence[TensorExit]) -> Fault | None:
+        """The index of the source that is out of bounds wherever its statement runs, if the lowered kernel stops there;
+        else None. exits: of the source.
+
+        TileLang does not guard a constant, and counts a negative index from the end.
+        """
+        for left in exits:
+            if left.buffer == illegal.buffer and illegal.line in (0, left.stmt.line) and self._is_never_inside(left):
+                left = self._on_axes(left)
+                element, what = _out_of_bounds(left)
+                act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
+                return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act)
+        return None
+
+    def _is_never_inside(self, left: TensorExit) -> bool:
+        """Whether an index into the tensor is out of bounds whatever the inputs and sizes are."""
+        buffer = self._buffers.get(left.buffer)
+        around = [s for s in self._steering.around(left.stmt) if isinstance(s, (For, Thread))]
+        extents = [e for s in around for e in expressions(s)]
+        if buffer is None or self._steering.depends(extents):
+            return False
+        signs = Signs(self._function, {})
+        for use in _uses(left):
+            for index, size in zip(use, buffer.shape, strict=True):
+                bounds = None if self._steering.depends((index, size)) else signs.bounds(index)
+                if bounds is not None and size.op == "int":
+                    least = -int(size.value or 0) if is_constant(index) else 0
+                    if np.all(bounds[1] < least) or np.all(bounds[0] >= size.value):
+                        return True
+        return False
+
     def _on_axes(self, left: TensorExit) -> TensorExit:
         """The exit by the axes of its tensor: an atomic knows an offset alone."""
         buffer = self._buffers.get(left.buffer)
@@ -180,10 +213,15 @@ class Faults:
         """An atomic whose operand leaves a tensor. reason: of outputs that depend on it."""
         return self._of_exit(left, "read of {} by an atomic", reason)
 
-    def of_negative(self, left: TensorExit, reason: str) -> Fault:
-        """A negative index that TileLang counts from the end of a tensor. reason: of outputs that depend on it."""
-        fault = self._of_exit(left, "store to {}" if left.stores else "read of {}", reason)
-        return replace(fault, what=f"{fault.what}, and TileLang counts a negative index from the end")
+    def of_negative(self, left: TensorExit, reason: str, *, counted: bool) -> Fault:
+        """A negative index that TileLang counts from the end of a tensor, or does not. reason: of outputs that depend
+        on it.
+        """
+        fault = self._of_exit(self._on_axes(left), "store to {}" if left.stores else "read of {}", reason)
+        then = "TileLang counts a negative index from the end"
+        if not counted:
+            then = "TileLang counts a negative index from the end only where it can prove its sign"
+        return replace(fault, what=f"{fault.what}, and {then}")
 
     def _of_exit(self, left: TensorExit, act: str, reason: str) -> Fault:
         """The fault of a statement that leaves a tensor. act: with `{}` for the element."""
@@ -237,10 +275,7 @@ class Faults:
         ]
         loops = [s for s in self._steering.around(left.stmt) if isinstance(s, For)]
         led = {s.var.uid for s in loops if self._steering.depends((s.start, s.extent))}
-        plain = [e for e in postorder(expressions(left.stmt)) if e.op == "load" and e.buffer is not None]
-        uses = [e.args for e in plain if e.buffer is not None and e.buffer.name == left.buffer]
-        uses += [left.stmt.indices] if isinstance(left.stmt, Store) and left.stores else []
-        indices = [use[axis] for use in uses for axis in outside if axis < len(use)]
+        indices = [use[axis] for use in _uses(left) for axis in outside if axis < len(use)]
         return self._steering.depends(indices) or any(e.uid in led for e in postorder(indices) if e.op == "var")
 
     def _of_promise(self, promise: Unkept, block: tuple[int, int, int], reason: str) -> Fault:
@@ -431,6 +466,13 @@ def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:
         named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
         if buffer.data.uid in named or (isinstance(stmt, Store) and stmt.buffer.data.uid == buffer.data.uid):
             yield stmt
+
+
+def _uses(left: TensorExit) -> list[tuple[Expr, ...]]:
+    """The indices with which a statement accesses a tensor that it leaves."""
+    loads = (e for e in postorder(expressions(left.stmt)) if e.op == "load" and e.buffer is not None)
+    uses = [e.args for e in loads if e.buffer is not None and e.buffer.name == left.buffer]
+    return [*uses, left.stmt.indices] if isinstance(left.stmt, Store) and left.stores else uses
 
 
 def _out_of_bounds(left: Illegal | TensorExit) -> tuple[str, str]:

@@ -1,8 +1,9 @@
-"""Negative indices of the source that TileLang counts from the end of a tensor, and the source does not for certain.
+"""Negative indices of the source that TileLang may count from the end of a tensor, or guard as it does others.
 
-A plain read there is 0, as TileLang guards it. TileLang counts an index from the end instead if it can prove that it is
-negative, from the branch around it for example. An output that agrees only with these indices counted so is the
-author's: they are out of bounds.
+TileLang counts an index from the end if it can prove that it is negative: from the branch around it, for example, but
+not from the size of a tensor that is only known when the kernel runs. Else a read there is 0, and a store is dropped.
+The source counts those from the end that are negative by the ranges of their variables. An output that is right only
+with the other reading of such indices is the author's: they are out of bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,23 @@ from tlcheck.snapshot.ir import Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.witness import indexed
 
-_NEGATIVE = ", which is out of bounds: TileLang counts it from the end"
+_COUNTED = ", which is out of bounds: TileLang counts it from the end"
+_GUARDED = ", which is out of bounds: TileLang does not count it from the end"
+
+
+@dataclass(frozen=True)
+class _OtherReading:
+    """A run of the source that reads negative indices another way. found: where they leave a tensor."""
+
+    source: Invocation
+    levels: BothLevels
+    found: Sequence[TensorExit]
+    words: str
+
+    def reason(self, left: TensorExit) -> Reason:
+        """Why outputs that depend on such an index are undecided."""
+        act = "stores to" if left.stores else "reads"
+        return Reason(reasons.UNSET, f"as written, a statement {act} {indexed(left.buffer, left.index)}{self.words}")
 
 
 @dataclass(frozen=True)
@@ -40,30 +57,36 @@ class IndicesFromEnd:
     lowered: Invocation
 
     def of_refuted(self, outcome: OutputOutcome) -> OutputOutcome:
-        """An output that agrees with negative indices counted from the end is not refuted."""
-        if outcome.verdict != "refuted" or not self.levels.plain or self._counted is None:
+        """An output that another reading of negative indices does not refute is not refuted."""
+        if outcome.verdict != "refuted" or not self.levels.plain:
             return outcome
-        source, levels, found = self._counted
-        if OutputVerdicts(levels, self.draw).of(outcome.name, source, self.lowered).verdict != "agreed":
-            return outcome
-        return OutputOutcome(outcome.name, "undecided", _reason(found[0]))
+        for reading in self._readings():
+            verdicts = OutputVerdicts(reading.levels, self.draw)
+            if verdicts.of(outcome.name, reading.source, self.lowered).verdict != "refuted":
+                return OutputOutcome(outcome.name, "undecided", reading.reason(reading.found[0]))
+        return outcome
 
     def faults(self, of: Faults, outputs: Sequence[OutputOutcome]) -> Iterator[Fault]:
         """The faults that outputs are undecided for."""
-        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(_NEGATIVE)}
-        for left in self._counted[2] if open_ and self._counted is not None else ():
-            yield of.of_negative(left, _reason(left))
+        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith((_COUNTED, _GUARDED))}
+        for reading in self._readings() if open_ else ():
+            if reading.reason(reading.found[0]) in open_:
+                for left in reading.found:
+                    yield of.of_negative(left, reading.reason(left), counted=reading.words == _COUNTED)
+
+    def _readings(self) -> Iterator[_OtherReading]:
+        """The other readings that there are."""
+        if any(map(_has_negative, statements(self.levels.source.body))):
+            yield from (reading for reading in (self._counted, self._guarded) if reading is not None)
 
     @cached_property
-    def _counted(self) -> tuple[Invocation, BothLevels, Sequence[TensorExit]] | None:
-        """The source with such indices counted from the end, which has run, and their exits; None where there are none.
+    def _counted(self) -> _OtherReading | None:
+        """More of them counted from the end.
 
         An index that is not always negative leaves the tensor at its end then: it is no such index.
         """
         source = self.levels.source
-        if not any(map(_has_negative, statements(source.body))):
-            return None
-        found = [left for left in (*self.exits.of_accesses, *self.exits.of_regions) if min(left.index) < 0]
+        found = [left for left in self.exits.of_all if min(left.index) < 0]
         while found:
             levels = self.levels.with_source(_with_counted(source, found))
             invocation, leaving = levels.source_invocation(self.draw), TensorExitsOfRun()
@@ -71,12 +94,27 @@ class IndicesFromEnd:
                 invocation.run(leaving)
             except Stopped:
                 return None
-            beyond = {(left.stmt.line, left.buffer) for left in (*leaving.found, *leaving.regions)}
+            left_by = (*leaving.found, *leaving.regions, *leaving.atomics)
+            beyond = {(left.stmt.line, left.buffer) for left in left_by}
             kept = [left for left in found if (left.stmt.line, left.buffer) not in beyond]
             if len(kept) == len(found):
-                return invocation, levels, found
+                return _OtherReading(invocation, levels, found, _COUNTED)
             found = kept
         return None
+
+    @cached_property
+    def _guarded(self) -> _OtherReading | None:
+        """None of them counted from the end but constants."""
+        found = [left for left in self.exits.of_guarded if min(left.index) < 0]
+        if not found:
+            return None
+        levels = self.levels.guarding_negatives()
+        invocation = levels.source_invocation(self.draw)
+        try:
+            invocation.run()
+        except Stopped:
+            return None
+        return _OtherReading(invocation, levels, found, _GUARDED)
 
 
 def _with_counted(source: Function, found: Sequence[TensorExit]) -> Function:
@@ -91,8 +129,3 @@ def _has_negative(stmt: Stmt) -> bool:
     """Whether an index of a statement may be negative."""
     indices = [index for e in postorder(expressions(stmt)) if e.op == "load" for index in e.args]
     return any(map(may_be_negative, (*indices, *(stmt.indices if isinstance(stmt, Store) else ()))))
-
-
-def _reason(left: TensorExit) -> Reason:
-    act = "stores to" if left.stores else "reads"
-    return Reason(reasons.UNSET, f"as written, a statement {act} {indexed(left.buffer, left.index)}{_NEGATIVE}")

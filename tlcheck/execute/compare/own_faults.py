@@ -50,7 +50,7 @@ class OwnFaults:
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
         stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
-        stray = stray or self._source.of_layout(illegal)
+        stray = stray or self._source.of_layout(illegal) or self._source.of_never(illegal, self.exits.of_guarded)
         if stray is None:
             return UNSAID, None
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")

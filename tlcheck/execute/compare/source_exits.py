@@ -36,8 +36,18 @@ class SourceExits:
         return [*self._run.found, *self._run.regions, *self._run.atomics]
 
     @cached_property
+    def of_guarded(self) -> Sequence[TensorExit]:
+        """All of them where no negative index but a constant counts from the end."""
+        run = _exits(self.levels.guarding_negatives(), self.draw)
+        return [*run.found, *run.regions, *run.atomics]
+
+    @cached_property
     def _run(self) -> TensorExitsOfRun:
-        leaving = TensorExitsOfRun()
-        with suppress(Stopped):
-            self.levels.plainly().source_invocation(self.draw).run(leaving)
-        return leaving
+        return _exits(self.levels, self.draw)
+
+
+def _exits(levels: BothLevels, draw: inputs.Draw) -> TensorExitsOfRun:
+    leaving = TensorExitsOfRun()
+    with suppress(Stopped):
+        levels.plainly().source_invocation(draw).run(leaving)
+    return leaving

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.extents import Signs
 from tlcheck.execute.compile.pointers import Pointers
 from tlcheck.execute.events import Observers
 from tlcheck.execute.memory.codes import Code
@@ -30,10 +31,12 @@ class Addresses:
         state: RunState,
         observers: Observers,
         code: Callable[[Expr], Code],
+        signs: Signs,
         safe_values: Mapping[int, int | float] | None = None,
     ) -> None:
-        """code: compiles an expression."""
+        """code: compiles an expression. signs: of indices in the source."""
         self._pointers, self._state, self._observers, self._code = pointers, state, observers, code
+        self._signs = signs
         self.safe_values: dict[int, int | float] = dict(safe_values or {})
 
     def start(self, uid: int) -> Code:
@@ -111,7 +114,10 @@ class Addresses:
         while pointer.op == "call" and pointer.value in ("address_of", "access_ptr"):
             pointer = pointer.args[0]
         if pointer.op == "load" and pointer.buffer is not None:
-            return pointer.buffer, [self._code(a) for a in pointer.args]
+            named = pointer.args
+            if self._state.options.source and len(named) == len(pointer.buffer.shape):
+                named = tuple(map(self._signs.resolved, named, pointer.buffer.shape))
+            return pointer.buffer, [self._code(a) for a in named]
         if pointer.op == "call" and pointer.value == "tvm_access_ptr":
             buffer, indices = self._target(pointer.args[1])
             return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], self._code(pointer.args[2]))]

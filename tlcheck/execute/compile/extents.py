@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.program.negatives import may_be_negative
+from tlcheck.program.negatives import is_constant, may_be_negative
 from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import whole_numbers
@@ -29,20 +29,23 @@ _LAST_THREAD = 1023  # a block has no more
 class Signs:
     """A record of which indices of a source kernel are negative for certain."""
 
-    def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
-        """sizes: variables by name."""
-        self._function, self._sizes = function, sizes
+    def __init__(self, function: Function, sizes: Mapping[str, int], from_end: bool = True) -> None:
+        """sizes: variables by name. from_end: whether others than constants count from the end."""
+        self._function, self._sizes, self._from_end = function, sizes, from_end
         self._known: Intervals = {}
 
     def resolved(self, index: Expr, size: Expr) -> Expr:
         """An index into an axis of this size, counted from its beginning."""
-        if not may_be_negative(index):
+        if not may_be_negative(index) or not (self._from_end or is_constant(index)):
             return index
+        return Expr("add", index.dtype, (index, size)) if is_negative(self.bounds(index)) else index
+
+    def bounds(self, index: Expr) -> Interval | None:
+        """The least and the greatest value of an index; None where it is not understood."""
         if not self._known:
             for stmt in statements(self._function.body):
                 bind(stmt, self._sizes, self._known)
-        negative = is_negative(interval(index, self._sizes, self._known))
-        return Expr("add", index.dtype, (index, size)) if negative else index
+        return interval(index, self._sizes, self._known)
 
 
 def is_negative(found: Interval | None) -> bool:

@@ -57,8 +57,9 @@ class KernelProgram:
         self.function, self.state, self.options, self.scalars = function, state, state.options, scalars
         self.extents, self.observers = threads, observers
         self.pointers = pointers_of(function)
-        self.addresses = Addresses(self.pointers, state, observers, self.code)
-        self.signs = Signs(function, {name: value for name, value in scalars.items() if isinstance(value, int)})
+        sizes = {name: value for name, value in scalars.items() if isinstance(value, int)}
+        self.signs = Signs(function, sizes, state.options.from_end)
+        self.addresses = Addresses(self.pointers, state, observers, self.code, self.signs)
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
         self.variables: dict[int, Code] = {}
         self.ahead: dict[int, Expr] = {}
@@ -121,7 +122,8 @@ class KernelProgram:
         other.options = other.state.options
         other.variables, other._codes, other.made, other._repeated = dict(self.variables), {}, [], []
         self._repeated.append(other)
-        other.addresses = Addresses(self.pointers, other.state, self.observers, other.code, self.addresses.safe_values)
+        safe_values = self.addresses.safe_values
+        other.addresses = Addresses(self.pointers, other.state, self.observers, other.code, self.signs, safe_values)
         return other
 
     def forget(self) -> None:

@@ -93,6 +93,7 @@ class BothLevels:
         self.meet = meets_all(self.source) or meets_all(self.lowered)
         self.cluster = cluster_of_both(self.source, self.lowered, self.extents)
         self.plain |= self.meet
+        self._from_end = True
         self._all_before = self.plain
         self.choice = WorldChoice(
             self.source, self.lowered, self.tiled, self.sizes, self.extents, self.cluster, self.meet, request
@@ -143,8 +144,19 @@ class BothLevels:
         """The same levels with another form of the source, which has not run."""
         other = copy(self)
         other.source = source
-        other._source_run, other._by_chance, other._moved, other._together = None, {}, {}, {}
+        other._forget()
         return other
+
+    def guarding_negatives(self) -> BothLevels:
+        """The same levels, with a source in which no negative index but a constant counts from the end."""
+        other = copy(self)
+        other._from_end = False
+        other._forget()
+        return other
+
+    def _forget(self) -> None:
+        """Drop what runs of the source left."""
+        self._source_run, self._by_chance, self._moved, self._together = None, {}, {}, {}
 
     @property
     def has_all_before(self) -> bool:
@@ -405,6 +417,7 @@ class BothLevels:
             barriers=not self.snapshot.is_on(_NO_BARRIERS),
             alike=draws_anywhere(self.source),
             partial=source and self.diverged is not None,
+            from_end=self._from_end,
             **special,
         )
 

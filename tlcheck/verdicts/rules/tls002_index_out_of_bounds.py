@@ -2,14 +2,21 @@
 
 ## What it does
 
-The source accesses an element that its shared memory, registers or fragment lacks. Or an atomic reads outside a tensor.
-Or TileLang counts a negative index of a tensor from the end, as it proves its sign from the branch around it. Or
-`T.annotate_layout` puts an element at a negative index, before the memory of its tile.
+The source has one of these faults:
+
+- It accesses an element that its shared memory, registers or fragment lacks.
+- An atomic reads outside a tensor.
+- An index of a tensor is negative, and an output depends on whether TileLang counts it from the end.
+- An index of a tensor is out of bounds wherever its statement runs, and the lowered kernel stops there.
+- `T.annotate_layout` puts an element at a negative index, before the memory of its tile.
 
 ## Why is this bad?
 
-TileLang guards plain accesses of tensors, and drops the atomic. This access touches memory that does not exist. At a
-negative index of a tensor TileLang reads 0 or another element: that depends on what it can prove.
+TileLang guards plain accesses of tensors, and drops the atomic. It does not guard a constant index. This access touches
+memory that does not exist.
+
+TileLang counts a negative index from the end of a tensor if it can prove the sign, from the branch around it for
+example. Else it guards the index, and reads 0. A negative constant always counts from the end, and is no fault.
 
 The witness names the element, the shape of the buffer, and the thread or iteration.
 
@@ -33,7 +40,7 @@ Guard the index, or make the buffer larger.
 
 ## Limits
 
-An index that depends on random inputs is undecided: declare `inputs` in the case.
+An index that depends on random inputs or sizes is undecided: declare `inputs` in the case.
 """
 
 PROBLEM = "source-bounds"

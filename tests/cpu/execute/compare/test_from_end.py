@@ -1,4 +1,4 @@
-"""Negative indices that TileLang counts from the end, and the source does not for certain, are out of bounds."""
+"""Negative indices that TileLang counts from the end and the source does not, or the other way, are out of bounds."""
 
 from __future__ import annotations
 
@@ -62,3 +62,72 @@ def test_another_row_is_not_the_authors(tile: bool, below: int, row: int) -> Non
     found = _executed(tile=tile, below=below, row=row)
     assert not [fault for fault in found.faults if not fault.warning]
     assert [o.verdict for o in found.outputs if o.name == "D"] == ["refuted"]
+
+
+def _guarded(*, tile: bool, row: Index | None, stored: int) -> Execution:
+    """The only block copies a row of A, or row bx - 2; as lowered it stores a number instead."""
+    kernel, i = Kernel(threads=SIZE), variable("i")
+    a, c = kernel.tensor("A", "int32", (ROWS, SIZE)), kernel.tensor("C", "int32", (1, SIZE))
+    at = add(kernel.bx, -2) if row is None else row
+    written: Stmt = call("copy", region(a, (at, 0), (1, SIZE)), region(c))
+    if not tile:
+        written = parallel((SIZE,), (i,), Store(c, (number(0), i), load(a, at, i)))
+    return execute(kernel.snapshot([written], [Store(c, (number(0), kernel.tx), number(stored))]))
+
+
+@pytest.mark.parametrize("tile", [True, False])
+def test_a_negative_index_that_is_guarded_is_the_authors(tile: bool) -> None:
+    """The sign depends on how many blocks there are, which TileLang may not know."""
+    found = _guarded(tile=tile, row=None, stored=0)
+    (fault,) = [fault for fault in found.faults if not fault.warning]
+    assert (fault.problem, fault.index, fault.open) == ("source-bounds", (-2, 0), "")
+    assert fault.what.endswith("TileLang counts a negative index from the end only where it can prove its sign")
+    assert [(o.verdict, o.reason in fault.reasons) for o in found.outputs if o.name == "C"] == [("undecided", True)]
+
+
+@pytest.mark.parametrize("tile", [True, False])
+@pytest.mark.parametrize(("row", "stored"), [(None, 77), (-2, 0)])
+def test_another_number_and_a_constant_index_are_not_the_authors(tile: bool, row: Index | None, stored: int) -> None:
+    """TileLang always counts a negative constant from the end."""
+    found = _guarded(tile=tile, row=row, stored=stored)
+    assert not [fault for fault in found.faults if not fault.warning]
+    assert [o.verdict for o in found.outputs if o.name == "C"] == ["refuted"]
+
+
+def _atomic(first: int, to: int) -> Execution:
+    """Half of the threads add to elements from `first` on; as lowered to those from `to` on."""
+    kernel = Kernel(threads=2 * SIZE)
+    a, b = kernel.tensor("A", "int32", (SIZE,)), kernel.tensor("B", "int32", (2 * SIZE,))
+
+    def added(at: Expr) -> Stmt:
+        element = Expr("call", "handle", (load(b, at),), "address_of")
+        return If(is_first, call("atomic_add_elem_op", element, load(a, kernel.tx)))
+
+    is_first = Expr("lt", "bool", (kernel.tx, number(SIZE)))
+    return execute(kernel.snapshot([added(add(kernel.tx, first))], [added(add(kernel.tx, to))]))
+
+
+def test_a_negative_index_of_an_atomic_is_the_authors() -> None:
+    found = _atomic(-SIZE, SIZE)
+    (fault,) = [fault for fault in found.faults if not fault.warning]
+    assert fault.what.startswith(f"the index of B[-{SIZE}] is out of bounds: B has the shape [{2 * SIZE}]")
+    assert [(o.verdict, o.reason in fault.reasons) for o in found.outputs] == [("undecided", True)]
+
+
+def test_an_atomic_that_is_counted_from_elsewhere_is_not_the_authors() -> None:
+    found = _atomic(-SIZE, SIZE - 1)
+    assert not [fault for fault in found.faults if not fault.warning]
+    assert [o.verdict for o in found.outputs] == ["refuted"]
+
+
+@pytest.mark.parametrize(("to", "found"), [(SIZE - 1, "agreed"), (SIZE - 2, "refuted")])
+def test_a_negative_constant_of_an_atomic_counts_from_the_end(to: int, found: str) -> None:
+    kernel = Kernel(threads=SIZE)
+    a, b = kernel.tensor("A", "int32", (SIZE,)), kernel.tensor("B", "int32", (ROWS, SIZE))
+
+    def added(*at: Index) -> Stmt:
+        element = Expr("call", "handle", (load(b, *at),), "address_of")
+        return call("atomic_add_elem_op", element, load(a, kernel.tx))
+
+    outputs = execute(kernel.snapshot([added(-1, -1)], [added(LAST, to)])).outputs
+    assert [o.verdict for o in outputs] == [found]
