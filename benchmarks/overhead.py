@@ -27,10 +27,10 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
 
     from tlcheck.snapshot import codec
     from tlcheck.worker import assumed_device, kernel_file, kernels, lowering, translate
-    from tlcheck.worker.statement_lines import AtomicLines
+    from tlcheck.worker.statement_lines import StatementLines
 
     assumed_device.pretend(arch)
-    lines = AtomicLines()
+    lines = StatementLines()
     lines.watch()
     module = kernel_file.load(file, ())
     case = kernel_file.lookup(module, case_name)
