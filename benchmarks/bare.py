@@ -21,7 +21,7 @@ def main(archs: list[str], files: list[str]) -> None:
     import tilelang
     from tilelang import tvm
 
-    from tlcheck.worker import assumed_device, kernel_file, kernels, lowering
+    from tlcheck.worker import assumed_device, kernel_file, kernel_forms, lowering
 
     for file in files:
         assumed_device.pretend(archs[-1])
@@ -30,7 +30,7 @@ def main(archs: list[str], files: list[str]) -> None:
                 assumed_device.pretend(arch)
                 target = lowering.make_target(arch)
                 with contextlib.suppress(Exception), target:
-                    built = kernels.build(case.kernel, dict(case.args), name)
+                    built = kernel_forms.build(case.kernel, dict(case.args), name)
                     begin = time.process_time()
                     with tvm.transform.PassContext(opt_level=3, config=dict(built.pass_configs)):
                         tilelang.lower(

@@ -26,7 +26,7 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
     from tilelang import tvm
 
     from tlcheck.snapshot import codec
-    from tlcheck.worker import assumed_device, kernel_file, kernels, lowering, translate
+    from tlcheck.worker import assumed_device, kernel_file, kernel_forms, lowering, translate
     from tlcheck.worker.statement_lines import StatementLines
 
     assumed_device.pretend(arch)
@@ -36,7 +36,7 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
     case = kernel_file.lookup(module, case_name)
     target = lowering.make_target(arch)
     with target:
-        built = kernels.build(case.kernel, dict(case.args), case_name)
+        built = kernel_forms.build(case.kernel, dict(case.args), case_name)
     stamped = lines.stamp(built.prim_func)
 
     def bare() -> Any:
@@ -57,7 +57,7 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
             "toolchain": {"tilelang": str(tilelang.__version__)},
             "target": arch,
             "args": {},
-            "pass_configs": kernels.configs_as_text(built.pass_configs),
+            "pass_configs": kernel_forms.configs_as_text(built.pass_configs),
             "passes": dict(lowered.passes),
             "cuda": lowered.cuda,
         }

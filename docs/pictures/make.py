@@ -22,9 +22,9 @@ from rich.console import Console
 
 from tlcheck.lower.runs import of_saved
 from tlcheck.page.check_page import entry_of, page_of
-from tlcheck.page.contents import Page
 from tlcheck.page.html import render
 from tlcheck.page.pack import packed
+from tlcheck.page.shown import Page
 from tlcheck.report import check_text
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.judging import judged

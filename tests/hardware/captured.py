@@ -35,10 +35,10 @@ from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
 from tlcheck import reasons
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds import blocks, inputs

@@ -28,7 +28,7 @@ from tlcheck.verdicts.rule_filter import EVERY_RULE, RuleFilter
 from tlcheck.verdicts.words import plural
 
 if TYPE_CHECKING:
-    from tlcheck.page.contents import Entry
+    from tlcheck.page.shown import Entry
 
 
 WHY_SECONDS = 10.0  # that are taken without being asked

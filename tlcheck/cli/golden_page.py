@@ -13,9 +13,9 @@ from tlcheck.files import replace_all, require_place
 from tlcheck.golden import states
 from tlcheck.golden.revisions import contents_at
 from tlcheck.golden.store import GoldenStore
-from tlcheck.page.contents import GOOD, Page
 from tlcheck.page.golden_page import GoldenPage, revisions_page
 from tlcheck.page.html import render
+from tlcheck.page.shown import GOOD, Page
 from tlcheck.verdicts.acceptance import project_acceptances
 
 

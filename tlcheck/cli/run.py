@@ -24,7 +24,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import cpu_report, device_json, device_text, times_report
 from tlcheck.report.console import console
-from tlcheck.run import device_results, environment
+from tlcheck.run import circumstances, device_results
 from tlcheck.run.blame import Blame, blamed, exit_code
 from tlcheck.run.examination import Examination, RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
@@ -149,7 +149,7 @@ def _compare(request: RunRequest, report: ReportOptions, old: str, new: str) -> 
 
 
 def _commit(request: RunRequest) -> str:
-    return environment.commit(request.selections[0].path.absolute().parent)
+    return circumstances.commit(request.selections[0].path.absolute().parent)
 
 
 def _request(args: argparse.Namespace) -> RunRequest:

@@ -16,7 +16,7 @@ from tlcheck.toolchain.install import install, remove, remove_unused_torch
 from tlcheck.toolchain.install_progress import progress
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import recipe_of, resolve
-from tlcheck.toolchain.store import disk_bytes
+from tlcheck.toolchain.stamped_folders import disk_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

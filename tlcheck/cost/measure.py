@@ -14,8 +14,8 @@ import numpy as np
 from tlcheck import reasons
 from tlcheck.cost.advice import advised
 from tlcheck.cost.kernel_cost import Floor, KernelCost, SiteCost
-from tlcheck.cost.lines import SourceLines
 from tlcheck.cost.occupancy import resident_blocks
+from tlcheck.cost.site_lines import SourceLines
 from tlcheck.errors import fault
 from tlcheck.execute.compare.counting import Counted, counted
 from tlcheck.execute.observe.cost.counter import Counter

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.ma  # np.unique imports it: better here than while the first kernel runs
 
 from tlcheck.execute.compile import registry
-from tlcheck.execute.compile.layouts import annotate
+from tlcheck.execute.compile.annotated_layouts import annotate
 from tlcheck.execute.compile.pointers import pointers_of
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.events import Observer, Observers
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.codes import Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import RunState, Tensor, World
-from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.schedule.clusters import Clusters, acts_across
 from tlcheck.execute.stops import Illegal, NotModelled

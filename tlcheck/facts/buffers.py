@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.facts.kernel_facts import BufferFacts, Loop
-from tlcheck.facts.sizes import MERGED, buffer_bytes, space_of
+from tlcheck.facts.memory_sizes import MERGED, buffer_bytes, space_of
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.snapshot import ir

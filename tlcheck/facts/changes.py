@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tlcheck.facts.change import Change, counted
-from tlcheck.facts.instructions import access_changes, tensor_core_changes
+from tlcheck.facts.instruction_changes import access_changes, tensor_core_changes
 from tlcheck.facts.kernel_facts import BufferFacts, Facts, LayoutFacts
 from tlcheck.facts.waits import barrier_changes, wait_changes
 from tlcheck.snapshot.dtypes import dtype_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tlcheck.facts.accesses import Census
+from tlcheck.facts.access_census import Census
 from tlcheck.facts.buffers import buffers, loops, shared_bytes
 from tlcheck.facts.kernel_facts import Count, Facts
-from tlcheck.facts.layouts import layouts
+from tlcheck.facts.layout_digests import layouts
 from tlcheck.facts.synchronization import synchronization
 from tlcheck.facts.trips import Trips
 from tlcheck.lower.runs import release_of

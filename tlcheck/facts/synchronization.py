@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tlcheck.facts.accesses import AccessEvent
+from tlcheck.facts.access_census import AccessEvent
 from tlcheck.facts.kernel_facts import BARRIER, Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions

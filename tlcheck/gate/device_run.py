@@ -9,7 +9,7 @@ from typing import Any
 
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.lower.session import Watcher
-from tlcheck.run import environment
+from tlcheck.run import circumstances
 from tlcheck.run.device_results import NOT_RUN, DeviceResult
 from tlcheck.run.suite import DeviceCase, DeviceOptions, NoDeviceError, Suite
 from tlcheck.toolchain.resolve import Toolchain
@@ -61,12 +61,12 @@ def run_both(
     pairs: Sequence[LoweredPair], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
 ) -> tuple[list[LoweredPair], DeviceRun]:
     """The comparisons with the device's results on both sides. folder: for files on the way. Raises UsageError."""
-    clocks, date = environment.clocks(), environment.now()
+    clocks, date = circumstances.clocks(), circumstances.now()
     old, before = _run([pair.before for pair in pairs], toolchains[0], wanted, folder / "device-before", watcher)
     new, after = _run([pair.after for pair in pairs], toolchains[1], wanted, folder / "device-after", watcher)
     both = [replace(pair, before=one, after=other) for pair, one, other in zip(pairs, old, new, strict=True)]
-    commit = environment.commit(Path(pairs[0].file).absolute().parent)
-    return both, DeviceRun(wanted, before, after, (clocks, environment.clocks()), date, commit)
+    commit = circumstances.commit(Path(pairs[0].file).absolute().parent)
+    return both, DeviceRun(wanted, before, after, (clocks, circumstances.clocks()), date, commit)
 
 
 def _run(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tlcheck import __version__
 from tlcheck.exits import CLEAN, FOUND, NOT_CHECKED, USAGE
-from tlcheck.page.contents import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag, View, by_severity
 from tlcheck.page.golden_page import plates_of, texts_of, unsettled
+from tlcheck.page.shown import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag, View, by_severity
 from tlcheck.page.tags import claim_tags, in_pipeline, pass_tags, remarks_of, result_tags
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import commit_of

@@ -8,9 +8,9 @@ from typing import Any
 
 from tlcheck.cost.kernel_cost import KernelCost, SiteCost
 from tlcheck.gate.compiled_cost import Costed
-from tlcheck.page.contents import BAD, GOOD
 from tlcheck.page.html import document
 from tlcheck.page.pack import embedded
+from tlcheck.page.shown import BAD, GOOD
 from tlcheck.report.cost_text import (
     compiled_in_words,
     counts_in_words,

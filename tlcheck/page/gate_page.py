@@ -16,9 +16,9 @@ from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.golden.textdiff import compare_texts
 from tlcheck.lower.runs import toolchain_title
-from tlcheck.page.contents import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View, by_severity
 from tlcheck.page.golden_page import in_order, plates_of, texts_of
 from tlcheck.page.picture import THREAD, Grid, Picture
+from tlcheck.page.shown import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View, by_severity
 from tlcheck.page.tags import claim_tags, remarks_of, result_tags
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot

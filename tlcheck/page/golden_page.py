@@ -13,7 +13,9 @@ from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State, state_of
 from tlcheck.golden.store import Contents
 from tlcheck.lower.runs import Lowered
-from tlcheck.page.contents import (
+from tlcheck.page.gallery import gallery
+from tlcheck.page.picture import Picture
+from tlcheck.page.shown import (
     BAD,
     GOOD,
     QUIET,
@@ -28,8 +30,6 @@ from tlcheck.page.contents import (
     View,
     by_severity,
 )
-from tlcheck.page.gallery import gallery
-from tlcheck.page.picture import Picture
 from tlcheck.page.tags import remarks_of, result_tags
 from tlcheck.report.golden_text import summary_of
 from tlcheck.snapshot.checkpoint import Checkpoint

@@ -9,8 +9,8 @@ from html import escape
 from importlib.resources import files
 
 from tlcheck import __version__
-from tlcheck.page.contents import Page
 from tlcheck.page.pack import embedded, packed
+from tlcheck.page.shown import Page
 
 _STYLES = ("page.css", "code.css")
 _SCRIPTS = ("dom.js", "frame.js", "data.js", "code.js", "pictures.js", "list.js", "case.js", "page.js")

@@ -7,9 +7,9 @@ from typing import Any
 from tlcheck.matrix.cell import Cell
 from tlcheck.matrix.table import Matrix, MatrixRow
 from tlcheck.matrix.words import column_in_words, figures_in_words, since_in_words, verdict_in_words
-from tlcheck.page.contents import BAD, GOOD
 from tlcheck.page.html import document
 from tlcheck.page.pack import embedded
+from tlcheck.page.shown import BAD, GOOD
 from tlcheck.verdicts.claim import Claim
 
 _STYLES = ("page.css", "matrix.css")

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tlcheck.golden.textdiff import KINDS, Row, TextDiff, TextLine
-from tlcheck.page.contents import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.layout_svg import legend
 from tlcheck.page.picture import Picture
+from tlcheck.page.shown import Entry, Page, Plate, Remark, Tag, View
 
 
 def packed(page: Page) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.page.contents import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
+from tlcheck.page.shown import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
 from tlcheck.verdicts.commands import bisecting

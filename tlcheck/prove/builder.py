@@ -12,11 +12,11 @@ from tlcheck.program.atomics import Pointer, Site, pointer
 from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
 from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Program, subexpressions
+from tlcheck.prove.added_values import Load, Reader
 from tlcheck.prove.assumptions import symbols
 from tlcheck.prove.footprints import BLOCKS, TAGS, Footprint, Leaf, Memory
 from tlcheck.prove.stores import UnreadableError
 from tlcheck.prove.surroundings import Surroundings
-from tlcheck.prove.values import Load, Reader
 from tlcheck.prove.vectors import at_lane
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr

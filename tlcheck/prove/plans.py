@@ -14,6 +14,7 @@ from tlcheck.algebra.polynomial import Poly, add, as_constant, constant, key
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
+from tlcheck.prove.added_values import Reader
 from tlcheck.prove.alignment import aligned
 from tlcheck.prove.assumptions import assume, symbols
 from tlcheck.prove.builder import Builder
@@ -23,7 +24,6 @@ from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
 from tlcheck.prove.known_fingerprints import KnownSums
 from tlcheck.prove.sum_comparison import BUDGET, anchored, assignments, identical, same
-from tlcheck.prove.values import Reader
 from tlcheck.reasons import ENUMERATION, UNSAID, Reason
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr

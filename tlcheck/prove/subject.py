@@ -16,11 +16,11 @@ from tlcheck.program.release import Release
 from tlcheck.program.threads import first_threads
 from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
+from tlcheck.prove.added_values import Reader
 from tlcheck.prove.evidence import Evidence, at, evidence
 from tlcheck.prove.footprints import Memory
 from tlcheck.prove.known_fingerprints import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
-from tlcheck.prove.values import Reader
 from tlcheck.reasons import CUDA, INTERNAL, UNSAID, Reason
 from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.checkpoint import Checkpoint

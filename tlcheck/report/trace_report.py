@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
+from tlcheck.execute.compare.equal_steps import equal
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.steps import equal
 from tlcheck.execute.compare.trace import Traced
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.lower.runs import Run

@@ -14,7 +14,7 @@ from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.run import environment
+from tlcheck.run import circumstances
 from tlcheck.run.device_results import NOT_RUN, DeviceResult
 from tlcheck.run.explanation import explained
 from tlcheck.run.suite import DeviceCase, DeviceOptions, Suite
@@ -71,7 +71,7 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: JudgeWa
     settings = request.settings
     suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
     watcher.stage(f"{toolchain}: looking at the device")
-    before, date = environment.clocks(), environment.now()
+    before, date = circumstances.clocks(), circumstances.now()
     device = suite.device(ceilings=request.options.bench)
     arch = settings.arch or (device["arch"],)
     settings = replace(settings, arch=arch, toolchain=toolchain)
@@ -90,13 +90,13 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: JudgeWa
     try:
         for result in suite.run(subjects, watcher, device.get("ceilings")):
             ran[result.run.position] = result
-        after = environment.clocks()
+        after = circumstances.clocks()
         policy = Policy(request.acceptances, execute=request.execute)
         for result in explained([*ran.values()], request.selections, settings, policy, folder, watcher):
             ran[result.run.position] = result
     except KeyboardInterrupt:
         if ran:
-            yield made(after or environment.clocks())
+            yield made(after or circumstances.clocks())
         raise
     yield made(after)
 
@@ -121,7 +121,7 @@ def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher
     """The cases with both toolchains in turns. Raises NoDeviceError and UsageError."""
     settings, options = request.settings, request.options
     toolchains = [resolve(name, settings.requirements) for name in (old, new)]
-    before, date = environment.clocks(), environment.now()
+    before, date = circumstances.clocks(), circumstances.now()
     device = Suite(toolchains[1], options, folder).device()
     arch = settings.arch or (device["arch"],)
     settings = replace(settings, arch=arch, toolchain=new)
@@ -131,7 +131,7 @@ def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher
     configs = options.pass_configs
     versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath, configs)
     found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
-    return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
+    return TimeComparison(old, new, device, (before, circumstances.clocks()), date, tuple(found))
 
 
 def _prepared(request: RunRequest, checks: Checks, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:

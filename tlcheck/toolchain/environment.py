@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from tlcheck.files import cache_root
-from tlcheck.toolchain import loader, releases, store
+from tlcheck.toolchain import loader, releases, stamped_folders
 
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -104,8 +104,8 @@ def find(recipe: Recipe) -> Environment | None:
 
 def load(folder: Path) -> Environment | None:
     """The complete environment in a folder; None if an install was interrupted or its torch is gone."""
-    stamp = store.read_stamp(folder)
-    if stamp is None or store.read_stamp(torch_folder(stamp["torch"])) is None:
+    stamp = stamped_folders.read_stamp(folder)
+    if stamp is None or stamped_folders.read_stamp(torch_folder(stamp["torch"])) is None:
         return None
     recipe = Recipe(
         stamp["name"], stamp["tilelang"], tuple(stamp["pins"]), tuple(stamp["requirements"]), stamp["torch"]

@@ -14,7 +14,7 @@ from typing import Literal
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.files import cache_root
-from tlcheck.toolchain import environment, loader, releases, store, stubs
+from tlcheck.toolchain import environment, loader, releases, stamped_folders, stubs
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.toolchain.imports import imports
 from tlcheck.toolchain.resolve import Toolchain, from_environment, resolve
@@ -80,7 +80,7 @@ def _free_bytes(folder: Path) -> int:
 
 def _torch() -> Item:
     folder = environment.torch_folder(releases.TORCH)
-    if store.read_stamp(folder) is None:
+    if stamped_folders.read_stamp(folder) is None:
         return Item("shared torch", "absent", f"{releases.TORCH} comes with the first `tlcheck toolchain install`")
     return Item("shared torch", "ok", f"{releases.TORCH}, {folder}")
 

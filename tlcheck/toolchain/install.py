@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import held
-from tlcheck.toolchain import environment, imports, index, store, stubs
+from tlcheck.toolchain import environment, imports, index, stamped_folders, stubs
 from tlcheck.toolchain.command import CommandError, Reporter, Runner
 from tlcheck.toolchain.environment import Environment, Recipe
 
@@ -24,11 +24,11 @@ def install(recipe: Recipe, reporter: Reporter) -> Environment:
     with _locked(folder, reporter) as lock:
         if found := environment.find(recipe):
             return found
-        store.discard(folder)
+        stamped_folders.discard(folder)
         try:
             return _build(recipe, Runner(_log(folder), reporter, (lock,)))
         except (CommandError, UsageError) as error:
-            store.discard(folder)
+            stamped_folders.discard(folder)
             why = error if isinstance(error, UsageError) else index.reason(error.output, _missing(recipe)) or error
             raise UsageError(f"cannot install {recipe.name}: {why} (log: {_log(folder)})") from error
 
@@ -36,7 +36,7 @@ def install(recipe: Recipe, reporter: Reporter) -> Environment:
 def remove(folder: Path, reporter: Reporter) -> None:
     """Remove a toolchain's folder, after an install of it that may be under way."""
     with _locked(folder, reporter):
-        store.discard(folder)
+        stamped_folders.discard(folder)
         _log(folder).unlink(missing_ok=True)
 
 
@@ -46,14 +46,14 @@ def remove_unused_torch(reporter: Reporter) -> list[Path]:
     for folder in environment.torch_folders():
         with _locked(folder, reporter):
             if not environment.folders():
-                store.discard(folder)
+                stamped_folders.discard(folder)
                 removed.append(folder)
     return removed
 
 
 def _missing(recipe: Recipe) -> list[str]:
     """List what pip has to find for an environment that is not there."""
-    has_torch = store.read_stamp(environment.torch_folder(recipe.torch)) is not None
+    has_torch = stamped_folders.read_stamp(environment.torch_folder(recipe.torch)) is not None
     return [*([] if has_torch else [f"torch=={recipe.torch}"]), *recipe.packages]
 
 
@@ -65,12 +65,12 @@ def _build(recipe: Recipe, runner: Runner) -> Environment:
     # make the shared torch if it is not there, and visible to the environment: pip then counts it as installed
     shared = environment.torch_folder(recipe.torch)
     with _locked(shared, runner.reporter) as lock:
-        if store.read_stamp(shared) is None:
-            store.discard(shared)
+        if stamped_folders.read_stamp(shared) is None:
+            stamped_folders.discard(shared)
             runner.reporter.step(f"install torch {recipe.torch}, shared by all toolchains")
             holding = replace(runner, locks=(*runner.locks, lock))
             _pip_install(holding, folder, "--target", shared, f"torch=={recipe.torch}")
-            store.write_stamp(shared, {"torch": recipe.torch})
+            stamped_folders.write_stamp(shared, {"torch": recipe.torch})
     (environment.site_packages(folder) / "tlcheck-torch.pth").write_text(f"{shared}\n")
     runner.reporter.step(" ".join(["install", *recipe.packages]))
     # TileLang, its pins and the user's packages at once; nothing may bring another torch
@@ -83,7 +83,7 @@ def _build(recipe: Recipe, runner: Runner) -> Environment:
     env = {"PYTHONDONTWRITEBYTECODE": "", **made.worker_env()}
     begin = time.monotonic()
     runner.run([made.python, "-c", "import tilelang"], env=env, cwd=made.folder)
-    store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
+    stamped_folders.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
     imports.keep(folder, made.worker_env(), time.monotonic() - begin)
     return made
 

@@ -25,7 +25,7 @@ from tlcheck.execute.compare.faults import (
 )
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.output_outcome import OutputOutcome
-from tlcheck.execute.compare.sums import UnequalTerm
+from tlcheck.execute.compare.sum_terms import UnequalTerm
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race

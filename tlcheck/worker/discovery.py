@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tlcheck.case import ALL_TARGETS, Case
-from tlcheck.worker import assumed_device, kernel_file, kernels
+from tlcheck.worker import assumed_device, kernel_file, kernel_forms
 from tlcheck.worker.jobs import DiscoverJob
 
 
@@ -19,9 +19,9 @@ def discover(job: DiscoverJob, enter: Callable[[str], None]) -> dict[str, Any]:
     found = kernel_file.declared_cases(module)
     if job.name:
         found = {job.name: as_case(kernel_file.lookup(module, job.name))}
-    own = {key: kernels.parse_value(text) for key, text in job.args.items()}
+    own = {key: kernel_forms.parse_value(text) for key, text in job.args.items()}
     for name, case in found.items():
-        kernels.check_args(case.kernel, {**case.args, **own}, name)
+        kernel_forms.check_args(case.kernel, {**case.args, **own}, name)
     return {
         "cases": [_describe(name, case, own) for name, case in found.items()],
         "kernels": kernel_file.kernel_names(module),
@@ -37,7 +37,7 @@ def _describe(name: str, case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "args": {key: repr(value) for key, value in {**case.args, **own}.items()},
-        "numbers": {key: str(value) for key, value in kernels.numbers(case.kernel).items()},
+        "numbers": {key: str(value) for key, value in kernel_forms.numbers(case.kernel).items()},
         "targets": list(case.targets),
         "inputs": case.inputs is not None,
         "reference": case.reference is not None or bool(case.recorded),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tlcheck.worker import kernels, lowering
+from tlcheck.worker import kernel_forms, lowering
 from tlcheck.worker.graph import as_graph
 
 
@@ -39,5 +39,5 @@ def fingerprint(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> K
     for index in spans:
         data[index] = places[graph.data[index]["line"]] if index in own else None
     beside = {key: value for key, value in whole.items() if key != "nodes"}
-    content = [graph.types, data, beside, kernels.configs_as_text(pass_configs)]
+    content = [graph.types, data, beside, kernel_forms.configs_as_text(pass_configs)]
     return KernelFingerprint(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tlcheck.case import Case
-from tlcheck.worker import borrowed, kernels, packages, standins
+from tlcheck.worker import borrowed, kernel_forms, packages, standins
 from tlcheck.worker.failures import RequestError
 
 
@@ -65,7 +65,7 @@ def kernel_names(module: ModuleType) -> list[str]:
     A stand-in has every attribute, those of a kernel too.
     """
     named = [(name, value) for name, value in vars(module).items() if not name.startswith("_")]
-    return [name for name, value in named if not standins.is_stand_in(value) and kernels.is_kernel(value)]
+    return [name for name, value in named if not standins.is_stand_in(value) and kernel_forms.is_kernel(value)]
 
 
 def builder_names(module: ModuleType) -> list[str]:
@@ -78,7 +78,7 @@ def builder_names(module: ModuleType) -> list[str]:
 def lookup(module: ModuleType, name: str) -> Any:
     """The case, kernel or function of that name. Raises RequestError with what the user may have meant."""
     value = vars(module).get(name)
-    if isinstance(value, Case) or kernels.is_kernel(value) or _is_function(value):
+    if isinstance(value, Case) or kernel_forms.is_kernel(value) or _is_function(value):
         return value
     functions = [key for key, other in vars(module).items() if _is_function(other) and _is_own(module, other)]
     known = list(dict.fromkeys([*declared_cases(module), *kernel_names(module), *functions]))
@@ -98,7 +98,7 @@ def place(module: ModuleType, path: str, name: str, kernel: Any) -> dict[str, An
     name: of the case or kernel in that file.
     The line is that of its code object, else of the statement that binds its name, else 1.
     """
-    code = kernels.code_of(kernel)
+    code = kernel_forms.code_of(kernel)
     if code is not None:
         own = Path(code.co_filename).resolve() == Path(path).resolve()
         return {"file": path if own else code.co_filename, "line": code.co_firstlineno}

@@ -15,7 +15,7 @@ from tlcheck.worker import (
     breakpoints,
     compiler_changes,
     kernel_file,
-    kernels,
+    kernel_forms,
     lowering,
     release,
     translate,
@@ -40,11 +40,11 @@ def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
     enter("import")
     module = kernel_file.load(job.file, job.pythonpath)
     case = as_case(kernel_file.lookup(module, job.name))
-    args = {**case.args, **{key: kernels.parse_value(text) for key, text in job.args.items()}}
+    args = {**case.args, **{key: kernel_forms.parse_value(text) for key, text in job.args.items()}}
     enter("build")
     target = lowering.make_target(job.arch)
     with target:
-        built = kernels.build(case.kernel, args, job.name)
+        built = kernel_forms.build(case.kernel, args, job.name)
     meta = {
         "case": job.name,
         **kernel_file.place(module, job.file, job.name, case.kernel),
@@ -126,7 +126,7 @@ def lower(
         "toolchain": release.import_tilelang(),
         "headers": release.headers(),
         "target": job.arch,
-        "pass_configs": kernels.configs_as_text(pass_configs),
+        "pass_configs": kernel_forms.configs_as_text(pass_configs),
         "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},
         "cuda": lowered.cuda,
     }
@@ -143,7 +143,7 @@ def _until(broken: PassError, pass_configs: Mapping[str, Any], arch: str, place:
             **place,
             "toolchain": release.import_tilelang(),
             "target": arch,
-            "pass_configs": kernels.configs_as_text(pass_configs),
+            "pass_configs": kernel_forms.configs_as_text(pass_configs),
             "passes": {name: name.partition("-")[2] for name in broken.modules if name not in unsaved},
             "cuda": "",
         }

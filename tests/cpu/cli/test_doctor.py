@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import published
 from tlcheck.cli.main import main
-from tlcheck.toolchain import environment, health, store
+from tlcheck.toolchain import environment, health, stamped_folders
 from tlcheck.toolchain.environment import Recipe, release_recipe
 from tlcheck.toolchain.releases import PINNED, TORCH
 
@@ -33,8 +33,8 @@ def put(recipe: Recipe, python: str) -> None:
     interpreter.write_text(f"#!/bin/sh\n{python}\n")
     interpreter.chmod(0o755)
     stamp = {"name": recipe.name, "tilelang": recipe.tilelang, "pins": recipe.pins, "requirements": [], "torch": TORCH}
-    store.write_stamp(recipe.folder, {**stamp, "cuda_libraries": []})
-    store.write_stamp(environment.torch_folder(TORCH), {"torch": TORCH})
+    stamped_folders.write_stamp(recipe.folder, {**stamp, "cuda_libraries": []})
+    stamped_folders.write_stamp(environment.torch_folder(TORCH), {"torch": TORCH})
 
 
 def doctor(capsys: pytest.CaptureFixture[str]) -> tuple[int, Mapping[str, Mapping[str, str]]]:

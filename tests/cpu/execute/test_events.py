@@ -10,11 +10,11 @@ import numpy as np
 from tests.cpu.execute.compile.test_elementwise import THREADS, TX, A, B
 from tlcheck.execute.events import Observer, Observers
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, Function, Seq, Store, Thread
 
 LANES = np.ones((1, 2), np.bool_)

@@ -17,8 +17,8 @@ from tlcheck.golden.approvals import Approvals, decision
 from tlcheck.golden.entry import Golden, Key
 from tlcheck.golden.recording import Project, Recorded, saved
 from tlcheck.golden.store import Contents
-from tlcheck.page.contents import Entry, Page, View
 from tlcheck.page.golden_page import GoldenPage
+from tlcheck.page.shown import Entry, Page, View
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 KERNELS = ("annotated_gemm", "cast_bf16", "loop_pipelined", "tile_small")

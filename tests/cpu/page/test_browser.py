@@ -11,9 +11,9 @@ import pytest
 from tests.cpu.checking import judge_here
 from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import approved, era, large, recorded, upgraded
-from tlcheck.page.contents import Page
 from tlcheck.page.golden_page import GoldenPage
 from tlcheck.page.html import render
+from tlcheck.page.shown import Page
 from tlcheck.snapshot import codec
 
 ESCAPE, LEFT, RIGHT, DOWN, ENTER, TAB = "\ue00c", "\ue012", "\ue014", "\ue015", "\ue007", "\ue004"

@@ -14,10 +14,10 @@ from tlcheck import __version__
 from tlcheck.execute.request import Request
 from tlcheck.lower.runs import of_saved
 from tlcheck.page.check_page import entry_of, page_of
-from tlcheck.page.contents import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.gallery import accessed, gallery
 from tlcheck.page.html import render
 from tlcheck.page.picture import Picture
+from tlcheck.page.shown import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.tags import pass_tags
 from tlcheck.snapshot import text
 from tlcheck.snapshot.ir import Snapshot

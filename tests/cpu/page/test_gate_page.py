@@ -14,10 +14,10 @@ from tests.cpu.page.pages import unpacked
 from tlcheck.cli.main import main
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import LoweredPair
-from tlcheck.page.contents import Page
 from tlcheck.page.gallery import gallery
 from tlcheck.page.gate_page import gate_page, shows_the_same
 from tlcheck.page.picture import Picture, picture
+from tlcheck.page.shown import Page
 from tlcheck.targets.nvidia import WARP
 from tlcheck.verdicts.results import read_snapshot
 

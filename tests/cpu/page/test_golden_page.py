@@ -15,9 +15,9 @@ from tests.cpu.page.pages import approved, era, large, recorded, unpacked, upgra
 from tlcheck.cli.main import main
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import ORPHANED, State
-from tlcheck.page.contents import Page
 from tlcheck.page.golden_page import GoldenPage
 from tlcheck.page.html import render
+from tlcheck.page.shown import Page
 from tlcheck.worker.protocol import Failure
 
 

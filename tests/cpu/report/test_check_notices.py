@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.page.check_page import page_of
-from tlcheck.page.contents import BAD, GOOD, WARN
+from tlcheck.page.shown import BAD, GOOD, WARN
 from tlcheck.report import github, junit, markdown, sarif
 from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.claim import FindingOrigin

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.cli.main import main
-from tlcheck.toolchain import environment, store
+from tlcheck.toolchain import environment, stamped_folders
 from tlcheck.toolchain import index as package_index
 from tlcheck.toolchain.environment import PYTHON_TAG
 from tlcheck.toolchain.releases import PINNED, TORCH
@@ -171,9 +171,9 @@ def test_list_marks_the_pinned_release(cache: Path, capsys: pytest.CaptureFixtur
     torch = environment.torch_folder(TORCH)
     for recipe in (environment.release_recipe("0.1.8"), environment.release_recipe(PINNED)):
         recipe.folder.mkdir(parents=True)
-        store.write_stamp(recipe.folder, {**asdict(recipe), "cuda_libraries": []})
+        stamped_folders.write_stamp(recipe.folder, {**asdict(recipe), "cuda_libraries": []})
     torch.mkdir(parents=True)
-    store.write_stamp(torch, {"torch": TORCH})
+    stamped_folders.write_stamp(torch, {"torch": TORCH})
     assert main(["toolchain", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.endswith("  pinned, in use") for line in lines] == [False, True, False]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cpu.toolchain.stand_ins import Index, Steps
 from tlcheck.errors import UsageError
-from tlcheck.toolchain import environment, store
+from tlcheck.toolchain import environment, stamped_folders
 from tlcheck.toolchain.environment import release_recipe
 from tlcheck.toolchain.imports import imports
 from tlcheck.toolchain.install import install, remove
@@ -108,10 +108,10 @@ def test_other_pins_are_another_environment(cache: Path) -> None:
     recipe = release_recipe("0.1.7")
     recipe.folder.mkdir(parents=True)
     stamp = {"name": "0.1.7", "tilelang": "tilelang==0.1.7", "pins": recipe.pins, "requirements": [], "torch": TORCH}
-    store.write_stamp(recipe.folder, {**stamp, "cuda_libraries": []})
+    stamped_folders.write_stamp(recipe.folder, {**stamp, "cuda_libraries": []})
     assert environment.find(recipe) is None  # its torch is not there
     environment.torch_folder(TORCH).mkdir(parents=True)
-    store.write_stamp(environment.torch_folder(TORCH), {})
+    stamped_folders.write_stamp(environment.torch_folder(TORCH), {})
     assert environment.find(recipe) is not None
-    store.write_stamp(recipe.folder, {**stamp, "pins": ["z3-solver==1"], "cuda_libraries": []})
+    stamped_folders.write_stamp(recipe.folder, {**stamp, "pins": ["z3-solver==1"], "cuda_libraries": []})
     assert environment.find(recipe) is None

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.execute.compare.equal_steps import buffer_of, equal, loops_of, unlike
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.steps import buffer_of, equal, loops_of, unlike
 from tlcheck.snapshot.ir import If, Stmt, Store
 
 PartingKind = Literal[

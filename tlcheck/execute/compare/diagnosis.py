@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tlcheck.execute.compare.equal_steps import equal
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.origin import ValueOrigin, origin_of
 from tlcheck.execute.compare.output_outcome import Difference, OutputOutcome
-from tlcheck.execute.compare.steps import equal
-from tlcheck.execute.compare.sums import UnequalTerm, unequal_terms
+from tlcheck.execute.compare.sum_terms import UnequalTerm, unequal_terms
 from tlcheck.execute.compare.trace import Traced, trace
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.request import LOWERED, Request

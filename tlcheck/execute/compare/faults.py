@@ -17,13 +17,13 @@ import numpy as np
 
 from tlcheck.execute.compare.own_layouts import outside
 from tlcheck.execute.compile.extents import Signs
+from tlcheck.execute.machine_options import ABSENT
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.foreign_reads import ForeignRead
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.tensor_exits import TensorExit
 from tlcheck.execute.observe.uninitialized import UnsetRead
-from tlcheck.execute.options import ABSENT
 from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic

@@ -8,10 +8,10 @@ from math import prod
 
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options, target_of
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.kernel_console import Console, Say
-from tlcheck.execute.options import Options, target_of
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, completed
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of

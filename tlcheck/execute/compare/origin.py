@@ -19,10 +19,10 @@ import numpy as np
 from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting, index_in
+from tlcheck.execute.compare.equal_steps import buffer_of, equal
 from tlcheck.execute.compare.narrowing import narrowing
 from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.compare.provenance import Provenance, TracedStep
-from tlcheck.execute.compare.steps import buffer_of, equal
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.plain import evaluated, index_of

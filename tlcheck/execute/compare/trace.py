@@ -9,9 +9,9 @@ from itertools import islice
 import numpy as np
 
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.equal_steps import equal, loops_of, unlike
 from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
-from tlcheck.execute.compare.steps import equal, loops_of, unlike
-from tlcheck.execute.compare.sums import is_addition
+from tlcheck.execute.compare.sum_terms import is_addition
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.stops import Stopped

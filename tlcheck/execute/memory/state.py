@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.values import Array, Kind, Value, rounding
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import TIME, BudgetSpent, Illegal, OutOfBytes, OutOfStatements
 from tlcheck.snapshot.ir import Stmt
 

@@ -25,12 +25,12 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import About, AccessedCells, AccessedElements, Chosen, KnownAccesses
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
-from tlcheck.execute.observe.exchanges import Exchanges
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.observe.repeats import Repeats
 from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
+from tlcheck.execute.observe.shuffle_orders import Exchanges
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.program.mixing import mixed, operation_of
 from tlcheck.snapshot.ir import Expr

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.events import Observer, Operation
+from tlcheck.execute.machine_options import ABSENT
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedElements
 from tlcheck.execute.observe.race_watch import offset_of
-from tlcheck.execute.options import ABSENT
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine

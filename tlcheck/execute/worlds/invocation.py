@@ -7,10 +7,10 @@ from itertools import zip_longest
 
 from tlcheck.execute.events import Observer
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.observe.courses import Courses
-from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.stops import OutOfStatements
 from tlcheck.execute.worlds.batches import all_blocks

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tlcheck import reasons
+from tlcheck.execute.machine_options import Options, target_of
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.options import Options, target_of
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.stops import (

@@ -1,4 +1,4 @@
-"""Runs a user's script as it is, and records the kernels that it compiles, each lowered by `recording`.
+"""Runs a user's script as it is, and records the kernels that it compiles, each lowered by `kernel_recording`.
 
 `script` runs it. Without a GPU, `interception` takes the place of TileLang's compiler, profiler and tuner; `tensors`
 and `gpu` that of torch's device, also within the script's own `operators`; `triton_kernels` that of Triton. With one,

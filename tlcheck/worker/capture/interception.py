@@ -13,9 +13,9 @@ import tilelang.autotuner.tuner
 import tilelang.profiler
 from tilelang.jit.kernel import JITKernel
 
-from tlcheck.worker.capture import calls
+from tlcheck.worker.capture import script_calls
 from tlcheck.worker.capture.call_outputs import Kernel, has_addresses, positions
-from tlcheck.worker.capture.recording import Recording
+from tlcheck.worker.capture.kernel_recording import Recording
 from tlcheck.worker.capture.tape import Tape
 
 _MILLISECONDS = 1.0  # that everything takes
@@ -28,16 +28,16 @@ def install(recording: Recording, empty: Callable[..., Any], tape: Tape, max_con
     autotuned kernel.
     """
     _patch_kernels(recording, empty, tape)
-    calls.note()
+    script_calls.note()
     _patch_profiler()
     _patch_tuner(max_configs)
 
 
 def _patch_kernels(recording: Recording, empty: Callable[..., Any], tape: Tape) -> None:
     def compile_kernel(self: Any, func: Any, out_idx: Any = None) -> Any:
-        call = calls.current(func)
+        call = script_calls.current(func)
         configs = dict(self.pass_configs or {})
-        recorded = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None)))
+        recorded = recording.add(func, configs, call, script_calls.kind_of(getattr(self, "target", None)))
         source = recorded.source
         launch = partial(tape.launch, recorded.number, addressed=has_addresses(func))
         kernel = Kernel(func, positions(out_idx, len(func.params)), empty, launch, source)

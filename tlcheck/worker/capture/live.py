@@ -12,9 +12,9 @@ from typing import Any
 import tilelang.autotuner.tuner
 from tilelang.jit.kernel import JITKernel
 
-from tlcheck.worker.capture import calls
+from tlcheck.worker.capture import script_calls
+from tlcheck.worker.capture.kernel_recording import RecordedKernel, Recording
 from tlcheck.worker.capture.observation import Keeper, Parameters
-from tlcheck.worker.capture.recording import RecordedKernel, Recording
 
 _CALL = "_tlcheck_call"  # attribute of a kernel: the `Call` that it comes from
 _LAUNCH = "_tlcheck_launch"
@@ -30,7 +30,7 @@ class LiveWatch:
 
     def install(self) -> None:
         """Watch from now on."""
-        calls.note()
+        script_calls.note()
         self._watch_compiler()
         self._watch_launches()
         self._watch_tuner()
@@ -42,7 +42,7 @@ class LiveWatch:
 
         @functools.wraps(compile_kernel)
         def compile_watched(kernel: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-            setattr(kernel, _CALL, calls.current(func))
+            setattr(kernel, _CALL, script_calls.current(func))
             if not self._tuning:
                 self._record(kernel)
             return compile_kernel(kernel, func, *args, **kwargs)
@@ -57,7 +57,7 @@ class LiveWatch:
 
         def set_launch(kernel: Any, function: Callable[..., Any]) -> None:
             if not hasattr(kernel, _CALL):  # not compiled: from a cache
-                setattr(kernel, _CALL, calls.current(kernel.prim_func))
+                setattr(kernel, _CALL, script_calls.current(kernel.prim_func))
             watched = self._watched(kernel, function) if self._keeper else function
             kernel.__dict__[_LAUNCH] = kernel.adapter.func = watched
             if not self._tuning:
@@ -106,7 +106,9 @@ class LiveWatch:
 
     def _record(self, kernel: Any) -> RecordedKernel:
         configs = dict(kernel.pass_configs or {})
-        return self._recording.add(kernel.prim_func, configs, getattr(kernel, _CALL), calls.kind_of(kernel.target))
+        return self._recording.add(
+            kernel.prim_func, configs, getattr(kernel, _CALL), script_calls.kind_of(kernel.target)
+        )
 
 
 def _parameters(kernel: Any) -> Parameters:

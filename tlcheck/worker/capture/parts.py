@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tlcheck.worker.capture.kernel_recording import Recording
     from tlcheck.worker.capture.passed import PassedCalls
-    from tlcheck.worker.capture.recording import Recording
 
 RESULT = "result"  # in a part
 

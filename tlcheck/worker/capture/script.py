@@ -16,11 +16,11 @@ from typing import Any
 
 from tlcheck.worker import assumed_device, borrowed, breakpoints, failures, kernel_file, packages, standins
 from tlcheck.worker.capture import pytests
+from tlcheck.worker.capture.kernel_recording import Recording
 from tlcheck.worker.capture.parts import KernelParts
 from tlcheck.worker.capture.passed import PassedCalls
 from tlcheck.worker.capture.patience import FOREVER, Patience
 from tlcheck.worker.capture.pytests import TestRun, is_test
-from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.capture.unseen import NoTimeError, UnseenError
 from tlcheck.worker.failures import RequestError

@@ -8,7 +8,7 @@ from typing import Any
 
 import tilelang
 
-from tlcheck.worker import kernel_file, kernels
+from tlcheck.worker import kernel_file, kernel_forms
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.gpu import stored
 from tlcheck.worker.gpu.loaded_case import CompiledKernel, LoadedCase
@@ -25,7 +25,7 @@ def load(file: str, name: str, args: Mapping[str, str], pythonpath: tuple[str, .
     if case.inputs is None and case.recorded:
         recorded = case.recorded
         case = replace(case, inputs=lambda args, generator, device: stored.recorded(file, recorded, device).inputs)
-    own = {key: kernels.parse_value(text) for key, text in args.items()}
+    own = {key: kernel_forms.parse_value(text) for key, text in args.items()}
     return LoadedCase(case, {**case.args, **own}, name)
 
 
@@ -36,7 +36,7 @@ def compile_kernel(subject: LoadedCase, pass_configs: Mapping[str, str]) -> Comp
     """
     kernel = subject.case.kernel
     with _detected_target() as target:
-        built = kernels.build(kernel, subject.args, subject.name)
+        built = kernel_forms.build(kernel, subject.args, subject.name)
         compiled = tilelang.compile(
             _with_all_parameters(built.prim_func),
             target=target,

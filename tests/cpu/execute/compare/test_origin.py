@@ -11,10 +11,10 @@ from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, varia
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting
+from tlcheck.execute.compare.equal_steps import unlike
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.steps import unlike
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Snapshot, Stmt, Store

@@ -19,6 +19,7 @@ from tlcheck.execute.compile.iterations import at_once
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.events import Observers
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, is_poison, kind_of
@@ -26,7 +27,6 @@ from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.ops.thread.cp_async import Copy
-from tlcheck.execute.options import Options
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.snapshot import codec

@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, regi
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.sums import is_addition
+from tlcheck.execute.compare.sum_terms import is_addition
 from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request

@@ -7,9 +7,9 @@ import pytest
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 

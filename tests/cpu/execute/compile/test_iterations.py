@@ -7,9 +7,9 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, add, load, multiply, number, variable
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import For, Seq, Stmt, Store
 
 

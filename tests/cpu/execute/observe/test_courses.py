@@ -9,10 +9,10 @@ from tests.cpu.execute.observe.test_sides import barrier
 from tests.cpu.execute.ops.tile.building import Kernel, load, number, variable
 from tlcheck.execute.events import Observer, Side
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.courses import Courses
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Stmt, Store, While
 
 THREADS = 64

@@ -8,10 +8,10 @@ import pytest
 from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text, variable
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.race_watch import Watch
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import Deadlock
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cpu.execute.observe.test_settled import BARRIER, SHARED, STEP, THREADS, TX
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
@@ -18,7 +19,6 @@ from tlcheck.execute.observe.clock import EPOCH, Times
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.recurrence import Recurrence, _Round
 from tlcheck.execute.observe.unit_shadow import UnitAccess, Units
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import statements
 

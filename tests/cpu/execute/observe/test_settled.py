@@ -10,11 +10,11 @@ import pytest
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.pages import PAGE_BITS, Pages
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.options import Options
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds import batches
 from tlcheck.execute.worlds.batches import alike

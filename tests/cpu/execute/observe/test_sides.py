@@ -8,10 +8,10 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import Author
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
 
 registry.load()

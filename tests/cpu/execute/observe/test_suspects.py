@@ -10,6 +10,7 @@ import pytest
 from tests.cpu.execute.observe.test_settled import BARRIER, BX, SHARED, THREADS, TX, A
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import Author
@@ -17,7 +18,6 @@ from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

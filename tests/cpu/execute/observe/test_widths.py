@@ -9,11 +9,11 @@ from tests.cpu.execute.observe.test_settled import SHARED, THREADS, TX
 from tlcheck.execute.compile import registry
 from tlcheck.execute.events import Side
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.race_watch import Watch
-from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Alloc, Evaluate, Expr, Function, Seq, Store, Thread
 from tlcheck.targets.lookup import target

@@ -8,9 +8,9 @@ import pytest
 from tests.cpu.execute.compile.test_elementwise import BX, ROWS, THREADS, TX, A, B
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.invocation import Invocation

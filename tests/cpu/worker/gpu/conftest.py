@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from tlcheck.toolchain import environment, releases, store
+from tlcheck.toolchain import environment, releases, stamped_folders
 
 _TORCH = environment.torch_folder(releases.TORCH)
 
-if store.read_stamp(_TORCH) is not None and str(_TORCH) not in sys.path:
+if stamped_folders.read_stamp(_TORCH) is not None and str(_TORCH) not in sys.path:
     sys.path.append(str(_TORCH))

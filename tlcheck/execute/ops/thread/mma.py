@@ -16,12 +16,12 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Observer, Operands, TensorCoreForm
 from tlcheck.execute.field import Field
 from tlcheck.execute.field import product as product_of
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.matrix_products import for_blas, product
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP

@@ -12,11 +12,11 @@ import numpy as np
 
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.machine_options import ABSENT
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.execute.ops.thread.sync import await_warps, meet
-from tlcheck.execute.options import ABSENT
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.program.exchanges import LANES, is_of_warp, names_all_lanes

@@ -12,10 +12,10 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, add, call, load, number, poisoned, random, text
 from tlcheck.execute.compare.both_levels import execute
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.values import kind_of, reinterpreted
 from tlcheck.execute.ops.thread.ds_read_tr import exchanged
 from tlcheck.execute.ops.thread.lds_copies import of_waves
-from tlcheck.execute.options import Options
 from tlcheck.execute.request import Request
 from tlcheck.execute.stops import Entangled, Illegal, NotModelled
 from tlcheck.program.release import Release

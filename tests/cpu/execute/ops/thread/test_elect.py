@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, number
-from tlcheck.execute.options import Options
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr, If, Store

@@ -13,9 +13,9 @@ import pytest
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, If, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 

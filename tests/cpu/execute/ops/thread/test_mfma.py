@@ -19,9 +19,9 @@ from tests.cpu.execute.ops.tile.building import (
     text,
     variable,
 )
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.mfma import fragments
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr, Layout, Stmt, Store
 from tlcheck.targets.lookup import target

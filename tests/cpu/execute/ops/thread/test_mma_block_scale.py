@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, add, call, load, multiply, number, text
-from tlcheck.execute.options import Options
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For
 from tlcheck.targets.lookup import target

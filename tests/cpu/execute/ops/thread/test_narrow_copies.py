@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, variable
-from tlcheck.execute.options import Options
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot.ir import Alloc, Expr, For, Seq, Stmt, Store
 from tlcheck.targets.lookup import target

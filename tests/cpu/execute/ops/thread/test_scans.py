@@ -7,10 +7,10 @@ import pytest
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.observe.race_watch import Watch
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import Illegal
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread

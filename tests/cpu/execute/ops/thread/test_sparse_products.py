@@ -10,9 +10,9 @@ import pytest
 from tests.cpu.execute.ops.tile.building import buffer, call, flag, load, number, text, variable
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 

@@ -21,9 +21,9 @@ from tests.cpu.execute.ops.tile.building import (
     text,
     variable,
 )
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.ops.thread.tcgen05_copies import pattern
-from tlcheck.execute.options import Options
 from tlcheck.execute.stops import Deadlock, Illegal, NotModelled
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store

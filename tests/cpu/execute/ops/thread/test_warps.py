@@ -6,9 +6,9 @@ import numpy as np
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

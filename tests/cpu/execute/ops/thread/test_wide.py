@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Array, Kernel, buffer, call, load, multiply, number, random, region
-from tlcheck.execute.options import Options
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
 from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Store
 from tlcheck.targets.lookup import target

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import is_poison, kind_of
-from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Layout, Seq, Snapshot, Stmt, Thread
 
 registry.load()

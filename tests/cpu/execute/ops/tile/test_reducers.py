@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     variable,
 )
-from tlcheck.execute.options import Options
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.stops import NotModelled
 from tlcheck.program.updates import MULTIPLICITY
 from tlcheck.snapshot.ir import Attr, Evaluate, Expr, Stmt, Store

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tlcheck.facts.kernel_facts import LayoutFacts
-from tlcheck.facts.layouts import layouts
+from tlcheck.facts.layout_digests import layouts
 from tlcheck.program.walk import walk
 from tlcheck.snapshot import ir
 

@@ -20,7 +20,7 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
-from tlcheck.worker import kernels
+from tlcheck.worker import kernel_forms
 from tlcheck.worker.dependencies import is_standard
 
 _PACKAGES = (str(Path(tilelang.__file__).parent), str(Path(__file__).parents[2]))
@@ -65,7 +65,7 @@ class Call:
             return None
         own = Path(self.file).resolve() == Path(script)
         for name, module in sys.modules.copy().items():
-            if kernels.code_of(vars(module).get(self.name)) is kernels.code_of(self.jit):
+            if kernel_forms.code_of(vars(module).get(self.name)) is kernel_forms.code_of(self.jit):
                 return {"module": "" if own else name, "function": self.name, "args": sources}
         return None
 
@@ -159,7 +159,7 @@ def current(prim_func: Any) -> Call:
 
 def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     """A call of this JIT function with these arguments."""
-    code = kernels.code_of(jit)
+    code = kernel_forms.code_of(jit)
     name = code.co_name if code else getattr(jit, "__name__", "kernel")
     values = _bound(jit, args, {key: value for key, value in kwargs.items() if not key.startswith("__")})
     values = {key: _without_content(value) for key, value in values.items()}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck.facts.kernel_facts import AccessFacts, Count, InstructionFacts
-from tlcheck.facts.sizes import space_of
+from tlcheck.facts.memory_sizes import space_of
 from tlcheck.facts.trips import Trips
 from tlcheck.program.async_copies import copied_bytes
 from tlcheck.program.atomics import Pointer, Site, atomics, pointer

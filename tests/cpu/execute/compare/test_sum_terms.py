@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cpu.checking import RIGHT, SAVED, executed
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.output_outcome import Difference
-from tlcheck.execute.compare.sums import UnequalTerm, unequal_terms
+from tlcheck.execute.compare.sum_terms import UnequalTerm, unequal_terms
 from tlcheck.execute.request import Request
 from tlcheck.program.atomics import atomic_name
 from tlcheck.snapshot.ir import Evaluate, Expr, If, Seq, Snapshot, Stmt

@@ -29,8 +29,8 @@ from tilelang import tvm
 from tlcheck.snapshot import codec
 from tlcheck.worker import failures, lowering, process_limits, snapshots
 from tlcheck.worker.assumed_device import known_target
-from tlcheck.worker.capture.calls import Call
 from tlcheck.worker.capture.refusals import Refusals
+from tlcheck.worker.capture.script_calls import Call
 from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.pass_configs import set_over
 from tlcheck.worker.protocol import Failure

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.run import environment
+from tlcheck.run import circumstances
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -18,24 +18,24 @@ def git(folder: Path, *arguments: str) -> str:
 
 def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GIT_COMMIT", raising=False)
-    assert environment.commit(tmp_path) == ""
+    assert circumstances.commit(tmp_path) == ""
     git(tmp_path, "init", "-q")
     (tmp_path / "kernel.py").write_text("1")
     git(tmp_path, "add", "kernel.py")
     git(tmp_path, "commit", "-q", "-m", "one")
     head = git(tmp_path, "rev-parse", "HEAD")
-    assert environment.commit(tmp_path) == head
+    assert circumstances.commit(tmp_path) == head
     (tmp_path / "kernel.py").write_text("2")
-    assert environment.commit(tmp_path) == f"{head}+"
+    assert circumstances.commit(tmp_path) == f"{head}+"
     monkeypatch.setenv("GIT_COMMIT", "abc")
-    assert environment.commit(tmp_path) == "abc"
+    assert circumstances.commit(tmp_path) == "abc"
 
 
 def test_clocks_as_nvidia_smi_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert environment.clocks() == {}
+    assert circumstances.clocks() == {}
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\necho '580.159.04, P0, 1980 MHz, 3201 MHz, 1980 MHz, 40, 122.88 W'\n")
     tool.chmod(0o755)
-    assert environment.clocks()["clocks.sm"] == "1980 MHz"
-    assert environment.clocks()["driver_version"] == "580.159.04"
+    assert circumstances.clocks()["clocks.sm"] == "1980 MHz"
+    assert circumstances.clocks()["driver_version"] == "580.159.04"
