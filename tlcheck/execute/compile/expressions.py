@@ -113,10 +113,17 @@ def _elementwise(e: Expr, apply: Callable[..., Any], program: KernelProgram) -> 
     return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform, growths)
 
 
+def _is_wide_load(e: Expr) -> bool:
+    """Whether it reads memory as words: T.ldg32 to T.lds128."""
+    return e.op == "call" and not is_external(e) and str(e.value).startswith(("ldg", "lds"))
+
+
 def _call(e: Expr, program: KernelProgram) -> Code:
     name, external = str(e.value), is_external(e)
     if name == "if_then_else":
         return _select(e, program)
+    if name == "reinterpret" and _is_wide_load(e.args[0]):  # as words, exact floats would be rounded to their type
+        return program.code(replace(e.args[0], dtype=e.dtype))
     if external:
         name = library_name(name_of_call(e))
         name = "roundf" if name == "round" else name  # C's round, which is not TIR's

@@ -32,7 +32,8 @@ def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Computation]:
 
         def run(frame: Frame) -> Array:
             with frame.narrowed(_allowed(allowed, frame)):
-                found = reshaped(_lanes(place.load(frame), frame), kind, word)
+                values = _lanes(place.load(frame), frame)
+            found = values if word == kind else reshaped(values, kind, word)
             return found if allowed is None else np.where(allowed(frame), found, word.array.type(0))
 
         return run

@@ -61,6 +61,18 @@ def test_floats_that_are_only_passed_as_words_stay_exact() -> None:
     assert found["B"].tolist() == (a.astype(np.float64) ** 2).tolist()
 
 
+def test_floats_that_are_only_read_as_words_stay_exact() -> None:
+    """A sum in memory: as words, each of its steps would be rounded."""
+    kernel, a = Kernel(threads=2), np.array([0.1, 0.3], np.float32)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", np.ones(2, np.float32))
+    place = pointer(load(target, kernel.tx))
+    words = Expr("call", "uint32", (place,), "ldg32")
+    total = Expr("add", "float32", (Expr("call", "float32", (words,), "reinterpret"), load(source, kernel.tx)))
+    step = call("stg32", place, Expr("call", "uint32", (total,), "reinterpret"))
+    expected = 1.0 + a.astype(np.float64) + a.astype(np.float64)
+    assert kernel.run(step, step)["B"].tolist() == expected.tolist()
+
+
 def zeroed(options: Options, first: int = 0) -> dict[str, Array]:
     """st.bulk by one thread over 32 bytes from an element of float32 on, in shared memory of 16 elements with ones."""
     kernel = Kernel(threads=16, lowered=options)
