@@ -84,8 +84,9 @@ SOURCE_UNCLEAR = ReasonKind(
     "source-unclear",
     "the source has no single meaning",
     "A value that the source uses for a whole block differs between its threads, such as the place of a tile or the "
-    "extent of a T.Parallel. So the source defines no result with which to compare the lowered kernel.",
-    "compute the value from block indices and arguments alone.",
+    "extent of a T.Parallel. Or only some threads of the block reach a tile operator. So the source defines no result "
+    "with which to compare the lowered kernel.",
+    "compute the value from block indices and arguments alone; move the operator out of the branch or loop (TLS012).",
 )
 
 # What was too much.

@@ -281,6 +281,9 @@ class Observer:
 
     # ---- a source kernel
 
+    def tile_reached(self, stmt: Stmt, frame: Frame) -> None:
+        """Active threads reach a tile operator or a T.Parallel."""
+
     def tile_accessed(
         self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
     ) -> None:

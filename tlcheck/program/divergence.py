@@ -12,14 +12,14 @@ from tlcheck.snapshot.walk import children, postorder, statements
 
 def divergent_calls(function: Function, names: Collection[str]) -> Iterator[Stmt]:
     """The calls of these names under a condition, or in a loop, that may differ between the threads of a block."""
-    for stmt, divergent, _ in _reached(function, _differing(function)):
+    for stmt, divergent, _ in _reached(function, differing(function)):
         if divergent and isinstance(stmt, Evaluate) and name_of_call(stmt.value) in names:
             yield stmt
 
 
 def fragments_of_threads(function: Function) -> frozenset[int]:
     """The pointers of fragments of which a thread may store other elements than the others, outside of T.Parallel."""
-    differs = _differing(function)
+    differs = differing(function)
     return frozenset(
         stmt.buffer.data.uid
         for stmt, divergent, iterating in _reached(function, differs)
@@ -30,7 +30,7 @@ def fragments_of_threads(function: Function) -> frozenset[int]:
     )
 
 
-def _differing(function: Function) -> Callable[[Expr], bool]:
+def differing(function: Function) -> Callable[[Expr], bool]:
     """Return what tells whether an expression may differ between the threads of a block."""
     tensors = {b.data.uid for b in function.buffers}
     threads = variables_of_threads(function, lambda root, threads: _differs(root, threads, tensors))
@@ -43,12 +43,12 @@ def _reached(function: Function, differs: Callable[[Expr], bool]) -> Iterator[tu
     while left:
         stmt, divergent, iterating = left.pop()
         yield stmt, divergent, iterating
-        divergent = divergent or any(map(differs, _deciding(stmt)))
+        divergent = divergent or any(map(differs, deciding(stmt)))
         iterating = iterating or (isinstance(stmt, For) and stmt.kind == "parallel")
         left += [(child, divergent, iterating) for child in reversed(list(children(stmt)))]
 
 
-def _deciding(stmt: Stmt) -> tuple[Expr, ...]:
+def deciding(stmt: Stmt) -> tuple[Expr, ...]:
     """Return the expressions that decide whether, or how often, the statements in this one run."""
     if isinstance(stmt, (If, While)):
         return (stmt.condition,)

@@ -11,6 +11,7 @@ from tlcheck import reasons
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name, unread_because
+from tlcheck.program.parted_tiles import is_parted_always, parted_tiles, said
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
 from tlcheck.reasons import UNSAID, Reason
@@ -116,8 +117,11 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         verdict, reason, finding = _decided(of, own)
     except Exception as error:
         verdict, reason, finding = UNDECIDED, Reason(reasons.INTERNAL, fault(error)), None
-    last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
     first = group[0]
+    parted = _parted(of.snapshot, first.placed.stmt.line) if verdict == REFUTED else UNSAID
+    if parted:
+        verdict, reason, finding = UNDECIDED, parted, None
+    last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
     return Claim(
         kind="atomic",
         key=f"{first.target.root} {first.operation}",
@@ -131,6 +135,15 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         finding=finding,
         not_source=of.not_source,
     ).because(reason)
+
+
+def _parted(snapshot: Snapshot, line: int) -> Reason:
+    """Say that not all threads reach the tile operator that an atomic of this line is, or is in; empty if all do."""
+    source = snapshot.checkpoints.get(Checkpoint.SOURCE)
+    if source is None or not line:
+        return UNSAID
+    found = (tile for tile in parted_tiles(source) if line in tile.lines and is_parted_always(source, tile))
+    return next((Reason(reasons.SOURCE_UNCLEAR, said(tile.name, tile.line)) for tile in found), UNSAID)
 
 
 def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, Reason, Finding | None]:

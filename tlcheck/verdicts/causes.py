@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tlcheck.reasons import SOURCE_STOPS
+from tlcheck.program.parted_tiles import said
+from tlcheck.reasons import SOURCE_STOPS, SOURCE_UNCLEAR
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding, Kind, is_apart
 from tlcheck.witness import Accesses
 
 STOPPED = "as lowered: "  # how the reason of an output begins whose kernel an access stopped
-_BOUNDS = "TLS002"
+_BOUNDS, _PART = "TLS002", "TLS012"
 _EXPLAINS: Mapping[Kind, tuple[Kind, ...]] = {
     "atomic": ("legality", "order", "output"),
     "legality": ("output",),
@@ -26,6 +27,7 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     on other buffers may have a cause of its own and stays: an excuse for one must not cover the other. An atomic that
     the device has wrong and the execution right explains that nothing is known of the outputs; so does an access that
     stops the kernel. An atomic whose index leaves its buffer as written is not compared: the author's is that index.
+    Nor is the atomic of a tile that only some threads of the block reach.
     """
     explained: dict[int, int] = {}
     for place in range(len(claims)):
@@ -47,6 +49,16 @@ def _is_bound(claim: Claim) -> bool:
         and claim.finding is not None
         and claim.finding.rule == _BOUNDS
     )
+
+
+def _is_part(claim: Claim) -> bool:
+    """Whether it is a tile operator of the source that only some threads of the block reach."""
+    return claim.kind == "source" and claim.finding is not None and claim.finding.rule == _PART
+
+
+def _is_said_of(claim: Claim, part: Claim) -> bool:
+    """Whether a claim is undecided because of such an operator."""
+    return claim.reason.startswith(said(part.buffer, part.source.line))
 
 
 def _root(place: int, explained: Mapping[int, int]) -> int:
@@ -75,6 +87,8 @@ def _causes(number: int, claims: Sequence[Claim]) -> Iterator[int]:
                 yield place
     if (claim.kind, claim.verdict, claim.code) == ("atomic", UNDECIDED, SOURCE_STOPS.code):
         yield from (place for place, other in enumerate(claims) if _is_bound(other) and other.buffer == claim.buffer)
+    if (claim.kind, claim.verdict, claim.code) == ("atomic", UNDECIDED, SOURCE_UNCLEAR.code):
+        yield from (place for place, other in enumerate(claims) if _is_part(other) and _is_said_of(claim, other))
     if claim.verdict != REFUTED:
         return
     for kind, consequences in _EXPLAINS.items():

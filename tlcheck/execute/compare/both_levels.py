@@ -27,6 +27,7 @@ from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
 from tlcheck.execute.compare.own_faults import OwnFaults, OwnReads
 from tlcheck.execute.compare.own_order import OwnOrder
+from tlcheck.execute.compare.partial_tiles import PartialTiles
 from tlcheck.execute.compare.roundings import cancels, rounds
 from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.compare.specials import are_asked_for
@@ -183,10 +184,12 @@ class _Judge:
         exits = SourceExits(levels, draw)
         outputs = list(map(order.of_refuted, outputs))
         reads: list[OwnReads] = [LeavingAtomics(levels, exits), FragmentReads(levels, draw)]
-        reads += [IndicesFromEnd(levels, draw, exits, lowered)]
+        tiles = PartialTiles(levels, draw)
+        reads += [IndicesFromEnd(levels, draw, exits, lowered), tiles]
         for own in reads:
             outputs = list(map(own.of_refuted, outputs))
         whose = without_own(attributed(watching.watches, lambda: order.authors), levels.lowered, levels.diverged)
+        whose = tiles.without_own(whose)
         outputs = [order.of_agreed(outcome, whose) for outcome in outputs]
         spent = lowered.spent + (0 if early is None else early.invocation.spent)
         return replace(

@@ -23,6 +23,7 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.foreign_reads import ForeignRead
 from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.tensor_exits import TensorExit
+from tlcheck.execute.observe.tile_threads import PartReached
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
@@ -32,6 +33,7 @@ from tlcheck.program.flow import Flow
 from tlcheck.program.negatives import is_constant
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
+from tlcheck.reasons import Reason
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.control import thread_axis
 from tlcheck.signatures.table import signature_of
@@ -42,7 +44,7 @@ from tlcheck.witness import indexed, shaped
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
 PROMISE, WAIT, UNCOMMITTED = "source-promise", "source-wait", "source-uncommitted"
 STRAY, UNWRITTEN, ABSENT_LANE = "source-stray", "source-unwritten", "source-absent-lane"
-FRAGMENT = "source-fragment"
+FRAGMENT, PART = "source-fragment", "source-part"
 _ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case"
 _BLOCK = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 _REDUCTIONS = ("reduce", "finalize_reducer", "finalize_reducer_v2")
@@ -242,6 +244,14 @@ class Faults:
         line = 0 if read.stmt is None else read.stmt.line
         why, reasons = "" if fixed else _ON_DRAWN, frozenset((reason,))
         return Fault(FRAGMENT, read.buffer, line, what, index, first, second, why, reasons)
+
+    def of_part(self, part: PartReached, reason: Reason) -> Fault:
+        """A tile operator that only some threads of the block reach. reason: of what is undecided for it."""
+        name, stmt, share = part.tile.name, part.tile.stmt, f"{part.count} of {part.threads} threads"
+        what = f"{name} is done by all threads of the block together, and {share} reach it"
+        act = self._made(f"{name} that {share} reach", part.block, part.lane, stmt)
+        why = "" if self._given or self._steering.runs_always(stmt) else _ON_DRAWN
+        return Fault(PART, name, part.tile.line, what, (), act, None, why, frozenset((reason,)))
 
     def of_absent(self, illegal: Illegal) -> Fault | None:
         """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,9 +48,8 @@ class FragmentReads:
         read = next((read for read in self.found if read.uid in flow.buffers), None)
         return outcome if read is None else OutputOutcome(outcome.name, "undecided", _reason(read))
 
-    def faults(self, of: Faults, outputs: Sequence[OutputOutcome]) -> Iterator[Fault]:
+    def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults, those that outputs are undecided for among them."""
-        open_ = {outcome.reason for outcome in outputs}
         for read in self.found:
             reason = _reason(read)
             if read.lane >= 0 or reason in open_:

@@ -8,7 +8,7 @@ with the other reading of such indices is the author's: they are out of bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,10 +66,10 @@ class IndicesFromEnd:
                 return OutputOutcome(outcome.name, "undecided", reading.reason(reading.found[0]))
         return outcome
 
-    def faults(self, of: Faults, outputs: Sequence[OutputOutcome]) -> Iterator[Fault]:
+    def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults that outputs are undecided for."""
-        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith((_COUNTED, _GUARDED))}
-        for reading in self._readings() if open_ else ():
+        negative = any(reason.endswith((_COUNTED, _GUARDED)) for reason in open_)
+        for reading in self._readings() if negative else ():
             if reading.reason(reading.found[0]) in open_:
                 for left in reading.found:
                     yield of.of_negative(left, reading.reason(left), counted=reading.words == _COUNTED)

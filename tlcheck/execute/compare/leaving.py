@@ -5,7 +5,7 @@ A plain statement reads 0 there. What an atomic comes to nobody says, so that an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,10 +52,9 @@ class LeavingAtomics:
                 return OutputOutcome(outcome.name, "undecided", _reason(left))
         return outcome
 
-    def faults(self, of: Faults, outputs: Sequence[OutputOutcome]) -> Iterator[Fault]:
+    def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults that outputs are undecided for."""
-        open_ = {outcome.reason for outcome in outputs if outcome.reason.endswith(_OUTSIDE)}
-        for left in self.found if open_ else ():
+        for left in self.found if any(reason.endswith(_OUTSIDE) for reason in open_) else ():
             if _reason(left) in open_:
                 yield of.of_atomic(left, _reason(left))
 

@@ -17,11 +17,13 @@ from tlcheck.execute.compare.missed import said_of
 from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import UNSET_MEMORY
 from tlcheck.execute.compare.own_order import OwnOrder
+from tlcheck.execute.compare.partial_tiles import PartialTiles, reason_of
 from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.races import RACING
+from tlcheck.execute.observe.tile_threads import Participation
 from tlcheck.execute.request import LOWERED
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.stops import Illegal, Overrun, Stopped
@@ -29,7 +31,7 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.reasons import UNSAID, Reason
 
-OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads
+OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads | PartialTiles
 _UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
 
 
@@ -49,6 +51,10 @@ class OwnFaults:
         missed = said_of(self.levels.diverged) if is_of_barrier(illegal) else UNSAID
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
+        part = PartialTiles(self.levels, self.draw).of_stop(illegal)
+        if part is not None:
+            fault = self._source.of_part(part, reason_of(part))
+            return reason_of(part), fault if part.participation == Participation.BROKEN else None
         stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
         stray = stray or self._source.of_layout(illegal) or self._source.of_never(illegal, self.exits.of_guarded)
         if stray is None:
@@ -75,7 +81,8 @@ class OwnFaults:
         found = [self._source.of_race(name, contest) for name, contest in races]
         unset = {o.name: o.reason for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)}
         early = [f if f is None or f.problem != UNCOMMITTED else self._source.with_outputs(f, unset) for f in found]
-        own = [fault for each in reads for fault in each.faults(self._source, outputs)]
+        told_of = {*(outcome.reason for outcome in outputs), *whose.ordered.values()}
+        own = [fault for each in reads for fault in each.faults(self._source, told_of)]
         told = {(fault.buffer, fault.line) for fault in own}
         found = [
             *early,

@@ -40,6 +40,7 @@ def parallel(stmt: For, program: KernelProgram) -> Step:
     private, outer = _registers(inner, program), variables_of(inner)
 
     def run(frame: Frame) -> None:
+        program.observers.tile_reached(stmt, frame)
         ranges = [
             (one_value(a.run(frame), "bound of T.Parallel"), one_value(b.run(frame), "bound of T.Parallel"))
             for a, b in bounds

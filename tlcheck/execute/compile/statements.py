@@ -22,6 +22,7 @@ from tlcheck.execute.schedule.agents import agents_of, endless
 from tlcheck.execute.stops import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
 from tlcheck.program.observed import spinning
+from tlcheck.program.parted_tiles import is_tile_call
 from tlcheck.program.roles import roles
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import (
@@ -418,7 +419,12 @@ def _evaluate(stmt: Evaluate, program: KernelProgram) -> Step:
         state.at = stmt
         code.run(frame)
 
-    return Step(run, leaves)
+    def run_told(frame: Frame) -> None:
+        program.observers.tile_reached(stmt, frame)
+        run(frame)
+
+    told = is_tile_call(stmt) and program.observers.hear(Observer.tile_reached)
+    return Step(run_told if told else run, leaves)
 
 
 STATEMENTS |= {
