@@ -14,6 +14,8 @@ from tlcheck.execute.compile import registry
 from tlcheck.program.atomics import is_atomic
 from tlcheck.signatures import atomics, bulk_copies
 from tlcheck.signatures.atomics import Atomic
+from tlcheck.signatures.barriers import is_sync_threads
+from tlcheck.signatures.control import thread_axis
 from tlcheck.signatures.signature import Address, Collective, Completion, Fence, Proxy, Signature
 from tlcheck.signatures.table import FAMILIES, FAMILY_OF, argument, destinations, family_of, signature_of
 from tlcheck.snapshot.ir import Expr
@@ -134,6 +136,26 @@ def test_bulk_stores_write_or_add(adds: int) -> None:
         assert signature.asynchronous is Completion.BULK_GROUP
 
 
+def test_where_a_copy_says_what_it_copies() -> None:
+    new = found("ptx_cp_async", address(SHARED), address(GLOBAL), number(8), number(1))
+    old = found("ptx_cp_async", SHARED.data, number(64), GLOBAL.data, number(3), number(16))
+    assert (new.size, new.predicate, old.size, old.predicate) == (2, 3, 4, None)
+    bulk = found("tma_load", address(SHARED), address(GLOBAL), load(SHARED, 0), number(256), number(0))
+    by_map = [found(name, variable("A_desc", "handle"), *[number(0)] * 5) for name in ("tma_load", "tma_store")]
+    assert (bulk.size, bulk.coordinates) == (3, None)
+    assert [(each.size, each.coordinates) for each in by_map] == [(None, 3), (None, 2)]
+
+
+def test_a_tensor_map_by_the_call_that_makes_it() -> None:
+    numbers = [number(n) for n in range(10, 22)]
+    made = bulk_copies.tensor_map(call("create_tma_descriptor", number(6), number(2), GLOBAL.data, *numbers).value)
+    assert made is not None
+    assert (made.pixels, made.rank, made.tensor) == (False, 2, GLOBAL.data)
+    assert [e.value for e in (*made.sizes, *made.octets)] == [10, 11, 12, 13]
+    assert [e.value for e in made.fields] == [14, 15, 16, 17, 18, 19, 20, 21]
+    assert bulk_copies.tensor_map(address(GLOBAL)) is None
+
+
 def test_descriptors_are_maps_and_no_addresses() -> None:
     assert bulk_copies.is_descriptor(call("create_tma_descriptor", number(6)).value)
     assert not bulk_copies.is_descriptor(address(GLOBAL))
@@ -163,6 +185,25 @@ def test_mbarriers() -> None:
 def test_barriers(name: str, args: tuple[str, ...], collective: Collective, waits: bool) -> None:
     signature = found(name, *map(text, args))
     assert (signature.collective, signature.waits, signature.releases) == (collective, waits, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("tvm_storage_sync", ("shared",), True),
+        ("tvm_storage_sync", ("warp",), False),
+        ("tvm_storage_sync", ("global",), False),
+        ("sync_threads_partial", (), True),
+        ("syncthreads_or", (), False),
+    ],
+)
+def test_sync_threads_is_a_barrier_of_the_block(name: str, args: tuple[str, ...], expected: bool) -> None:
+    assert is_sync_threads(call(name, *map(text, args)).value) == expected
+
+
+def test_the_number_of_a_thread_by_its_axis() -> None:
+    assert [thread_axis(call("launch_thread_idx", number(n)).value) for n in range(4)] == [0, 1, 2, None]
+    assert thread_axis(number(0)) is thread_axis(call("get_lane_idx", number(0)).value) is None
 
 
 def test_fences() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, variable
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
-from tlcheck.execute.compare.faults import WAIT
+from tlcheck.execute.compare.faults import WAIT, _synchronizes
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Store
 
 
@@ -36,3 +38,12 @@ def test_what_agrees_only_where_nobody_waits_is_not_agreed() -> None:
 
 def test_without_the_wait_all_of_it_agrees() -> None:
     assert [outcome.verdict for outcome in executed(waits=False).outputs] == ["agreed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("clc_try_cancel", True), ("mbarrier_wait_parity", True), ("tma_copy", True), ("fill", False), ("ptx_mma", False)],
+)
+def test_a_signature_says_what_synchronizes_and_else_the_name(name: str, expected: bool) -> None:
+    stmt = call(name, number(0), number(0))
+    assert _synchronizes(stmt) == expected
