@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +22,13 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.access_order import AccessForm, AccessOrder, OperationIssue
 from tlcheck.execute.observe.accesses import AccessedElements
-from tlcheck.execute.observe.clock import PENDING, Times
-from tlcheck.execute.observe.order import HappensBefore
+from tlcheck.execute.observe.clock import Times
 from tlcheck.execute.observe.owners import Owners
 from tlcheck.execute.observe.recurrence import Recurrence
 from tlcheck.execute.observe.repeats import Repeats
-from tlcheck.execute.observe.shadow import MANY
+from tlcheck.execute.observe.shadow import LastAccesses
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.unit_shadow import UnitAccess, Units
 
@@ -37,10 +36,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
-_OF_TENSOR_CORES = ("product", "landed")  # accesses that are told whether they repeat the last one
-
-
-class Glance(HappensBefore):
+class Glance(AccessOrder[UnitAccess]):
     """Watches the accesses of a machine. found: where they may not be ordered.
 
     digests: of each world, a number for all that it has done so far.
@@ -56,7 +52,6 @@ class Glance(HappensBefore):
         self._owners: dict[int, Owners] = {}
         self._repeats = Repeats()  # in tensor memory
         self._first_lane = 1
-        self._reads_late = False
 
     def follow(self, other: Glance) -> None:
         """Go on where another one ended who watched other blocks: tensors are theirs as well."""
@@ -75,32 +70,9 @@ class Glance(HappensBefore):
         digests: dict[object, set[int]] = {}
         for world, digest in zip(self.machine.worlds, self.digests, strict=True):
             digests.setdefault(world.block, set()).add(digest)
-        return not self._reads_late and all(len(found) == 1 for found in digests.values())
+        return not self.reads_late and all(len(found) == 1 for found in digests.values())
 
     # ---- accesses
-
-    def read(
-        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
-    ) -> None:
-        """Active threads read elements."""
-        if isinstance(place.memory, Pages):
-            self._reads_late |= by is not None  # a bulk copy reads when it lands: nobody knows what it gets
-            self._access_tensor("read", place, position, mask, by)
-        else:
-            whole = proxy == "async" or place.arranged
-            lane = None if by is None else by == np.arange(self.machine.state.threads)
-            self._access("read", self._read, place, position, mask, proxy, whole=whole, lane=lane)
-
-    def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Active threads read the other halves of bytes that they store."""
-        self.read(place, position, mask, origin)
-
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
-        """Active threads are about to write elements."""
-        if isinstance(place.memory, Pages):
-            self._access_tensor("write", place, position, mask)
-        else:
-            self._access("write", self._write, place, position, mask)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
@@ -110,62 +82,6 @@ class Glance(HappensBefore):
             doubled = place.root in self._owners and self._owners[place.root].doubled
         if doubled and self.disagreement(place, position, mask, value) is not None:
             self.found.stores.add(place.root)
-
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Active threads access elements with atomics: no conflict with one another."""
-        if isinstance(place.memory, Pages):
-            self.ordering = True
-            self._access_tensor("atomic", place, position, mask)
-        else:
-            self._access("atomic", self._atomic, place, position, mask)
-
-    def bulk_load_issued(
-        self,
-        place: Place,
-        position: Position,
-        mask: Mask,
-        lane: Mask,
-        origin: Origin,
-        key: object,
-        coming: Array | None,
-        later: Mask | None = None,
-        at: Array | None = None,
-    ) -> None:
-        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`."""
-        issue = partial(self._issue, lane=lane, later=later, at=at)
-        unsure = None if later is None else later.tobytes()
-        self._access("issue", issue, place, position, mask, key, unsure, whole=True, lane=lane, at=at)
-
-    def bulk_store_issued(
-        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
-    ) -> None:
-        """Bulk copies write a tensor, or add to it (value: None)."""
-        self.ordering |= value is None
-        self._access_tensor("write" if value is not None else "atomic", place, position, mask, by)
-
-    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
-        """Threads begin copies into shared memory, which are over for nobody until they have landed."""
-        self._access("copy", self._begin_copy, place, position, mask)
-
-    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
-        """The copies of this kind have landed for the threads that began them."""
-        if isinstance(place.memory, Cells):
-            self._access("landed", self._land, place, position, mask)
-
-    def tensor_product_issued(
-        self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
-    ) -> None:
-        """A product begins; see `Watch.tensor_product_issued`."""
-        begin = partial(self._begin_product, lane=lane)
-        self._access("product", begin, place, position, mask, kind, proxy, whole=True, lane=lane, core=self.cores)
-
-    def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
-        """The product has read or written what it does."""
-        self._access("landed", self._land, place, position, mask, whole=True, lane=lane, core=self.cores)
-
-    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """The async proxy uses what active threads name: is what was written there visible to it?"""
-        self._access("proxy", self._check_fence, place, position, mask)
 
     def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
@@ -180,86 +96,6 @@ class Glance(HappensBefore):
         self._recurrence = Recurrence(self)
         self._units.clear()
         self._repeats.forget()
-
-    # ---- what becomes of an access to shared memory
-
-    def _read(self, access: UnitAccess, proxy: str) -> None:
-        now = self.now(access.cells)
-        self._check("read", access, now)
-        if proxy == "async":
-            self._check_fence(access)
-        access.shadow.record("read", access.cells, now)
-
-    def _write(self, access: UnitAccess) -> None:
-        cells, now = access.cells, self.now(access.cells)
-        self._check("write", access, now)
-        access.shadow.writes.record_by(cells, cells.warp, cells.thread, now)
-
-    def _atomic(self, access: UnitAccess) -> None:
-        now = self.now(access.cells)
-        self._check("atomic", access, now)
-        access.shadow.record("atomic", access.cells, now)
-
-    def _issue(
-        self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None, at: Array | None
-    ) -> None:
-        self.fences_released(key, lane, at)
-        self._check("write", access, self.now(access.cells))
-        self._check_fence(access)
-        there = access.cells.world if at is None else at[access.cells.world]
-        access.shadow.writes.record_by(access.cells, self.agent(key, there), MANY, self.phase_after(key, later)[there])
-
-    def _begin_copy(self, access: UnitAccess) -> None:
-        cells = access.cells
-        self._check("write", access, self.now(cells))
-        access.shadow.writes.record_by(cells, cells.warp, cells.thread, PENDING)
-
-    def _begin_product(self, access: UnitAccess, kind: str, proxy: str, *, lane: Mask) -> None:
-        self.product_begins(lane)
-        if self._is_repeated(access, kind, proxy):
-            return
-        cells, writes = access.cells, access.shadow.writes
-        own = writes.is_pending(cells) if kind == "write" else np.False_
-        for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
-            wrong = unordered.any(axis=0) & ~(own & (last is writes))
-            access.shadow.suspect(cells.cell[wrong])
-        for _, unfenced in access.shadow.without_fences(kind, cells, self) if access.tensor else ():
-            access.shadow.suspect(cells.cell[unfenced.any(axis=0)])
-        if proxy == "async":
-            self._check_fence(access)
-        if kind == "write":
-            writes.record_by(cells, cells.warp, cells.thread, PENDING)
-        else:
-            access.shadow.record("read", cells, PENDING)
-
-    def _land(self, access: UnitAccess) -> None:
-        if not self._is_repeated(access, "landed"):
-            access.shadow.land(access.cells, self.now(access.cells))
-
-    def _is_repeated(self, access: UnitAccess, *what: object) -> bool:
-        """Whether a tensor core accesses tensor memory as it has done, and nothing has touched the units since."""
-        if not access.tensor:
-            return False
-        root = id(access.shadow)
-        if self._repeats.has(root, what, access):
-            return True
-        self._repeats.touched(root, access.cells.cell)
-        self._repeats.record(root, what, access.cells.cell, access)
-        return False
-
-    def _check(self, kind: str, access: UnitAccess, now: Array) -> None:
-        """Suspect units in which an access of a kind is not ordered after those that it conflicts with."""
-        found = [access.shadow.unordered(kind, access.cells, now, self)]
-        if access.tensor:
-            found.append(access.shadow.without_fences(kind, access.cells, self))
-        for _, unordered in chain.from_iterable(found):
-            access.shadow.suspect(access.cells.cell[unordered.any(axis=0)])
-
-    def _check_fence(self, access: UnitAccess) -> None:
-        """Suspect units that the async proxy may see as they were before threads wrote them."""
-        unfenced = access.shadow.writes.unfenced(access.cells, self)
-        if unfenced is not None:
-            access.shadow.suspect(access.cells.cell[unfenced])
 
     # ---- synchronization
 
@@ -334,45 +170,77 @@ class Glance(HappensBefore):
 
     # ---- inside
 
-    def _access(
+    def _follow(
         self,
-        what: str,
-        act: Callable[..., None],
+        form: AccessForm,
         place: Place,
         position: Position,
         mask: Mask,
-        *about: object,
-        whole: bool = False,
-        lane: Mask | None = None,
-        core: int = 0,
-        at: Array | None = None,
+        origin: Origin,
+        *,
+        by: Any = None,
+        value: Value | None = None,
+        issue: OperationIssue | None = None,
     ) -> None:
-        """Carry out an access to shared memory, unless it recurs. whole, lane, core: see `Units.accessed`.
-
-        at: the worlds whose barriers it completes, see `Observer.bulk_load_issued`.
-        """
-        ranks = self._ranks(at)
-        sign = what, place, _identity(position), id(mask), id(lane), ranks, about
+        """Carry out an access to shared memory, unless it recurs; of tensors, see who accesses each element."""
+        if isinstance(place.memory, Pages):
+            if form.kind:
+                self._access_tensor(form.kind, place, position, mask, by)
+            return
+        key: object = None
+        unsure = lane = ranks = None
+        if issue is not None:
+            lane, key, ranks = issue.lane, issue.key, self._ranks(issue.at)
+            unsure = None if issue.later is None else issue.later.tobytes()
+        elif by is not None:
+            lane = by == np.arange(self.machine.state.threads)
+        sign = form, place, _identity(position), id(mask), id(lane), ranks, key, unsure
         if self._recurrence.is_known(sign):
             return
         self.note(place)
-        access = self._units.accessed(place, position, mask, whole, lane, core)
+        whole = issue is not None or (form.kind == "read" and (form.proxy == "async" or place.arranged))
+        access = self._units.accessed(place, position, mask, whole, lane, self.cores if form.of_core else 0)
         # Recurrence keeps thousands of these: a partial is fewer objects for the garbage collector than a closure.
-        carry_out = partial(self._carry_out, act, (what, place.root, about), access, ranks)
-        self._recurrence((what, access, ranks, about), carry_out, sign, (position, mask, lane))
+        carry_out = partial(self._carry_out, access, form, issue, (form, place.root, key, unsure), ranks)
+        self._recurrence((form, access, ranks, key, unsure), carry_out, sign, (position, mask, lane))
 
     def _carry_out(
         self,
-        act: Callable[..., None],
-        about: tuple[str, int, tuple[object, ...]],
         access: UnitAccess,
+        form: AccessForm,
+        issue: OperationIssue | None,
+        about: tuple[object, ...],
         ranks: Sequence[int] | None,
     ) -> None:
         self._digest(about, access.digests, ranks)
-        if len(access.cells.cell):
-            if access.tensor and about[0] not in _OF_TENSOR_CORES:
-                self._repeats.touched(id(access.shadow), access.cells.cell)
-            act(access, *about[2])
+        if not len(access.cells.cell):
+            return
+        if issue is not None:
+            self._begin(form, issue)
+        if access.tensor and self._repeats_itself(access, form):
+            return
+        self._happens(access, form, issue)
+
+    def _repeats_itself(self, access: UnitAccess, form: AccessForm) -> bool:
+        """Whether a tensor core accesses tensor memory as it has done, and nothing has touched the units since."""
+        root = id(access.shadow)
+        if form.of_core and self._repeats.has(root, (form,), access):
+            return True
+        self._repeats.touched(root, access.cells.cell)
+        if form.of_core:
+            self._repeats.record(root, (form,), access.cells.cell, access)
+        return False
+
+    def _conflict(self, access: UnitAccess, form: AccessForm, last: LastAccesses, where: Mask, fence: str = "") -> None:
+        """Suspect the units."""
+        access.shadow.suspect(access.cells.cell[where.any(axis=0)])
+
+    def _keep(self, access: UnitAccess, form: AccessForm, agent: Array, thread: Array | int, time: Array | int) -> None:
+        """Remember an access, which is over with a time of an agent."""
+        if form.kind == "write":
+            access.shadow.writes.record_by(access.cells, agent, thread, time)
+        else:
+            access.shadow.record(form.kind, access.cells, time)
 
     def _synchronize(
         self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any, at: Array | None = None
@@ -393,6 +261,8 @@ class Glance(HappensBefore):
     def _access_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Suspect a tensor of which lanes access an element that is another one's, whatever barriers are between."""
         assert isinstance(place.memory, Pages)
+        self.ordering |= kind == "atomic"
+        self.reads_late |= kind == "read" and by is not None
         accessed = mask
         if not place.steady or by is not None:  # not the same elements in all seeds
             accessed = np.where(mask, place.memory.elements_at(np.asarray(position)), -1)

@@ -12,7 +12,7 @@ fence.proxy.async on the way to them (PTX ISA 8.2.3.1, "Proxies").
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +22,22 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.access_order import (
+    ASYNC_READ,
+    ATOMIC,
+    BULK_LOAD,
+    BULK_STORE,
+    COPY,
+    PROXY_FENCE,
+    READ,
+    WRITE,
+    AccessForm,
+    AccessOrder,
+    OperationIssue,
+)
 from tlcheck.execute.observe.accesses import About, AccessedCells, AccessedElements, Chosen, KnownAccesses
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import BARRIERS, PENDING
-from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.observe.repeats import Repeats
@@ -41,8 +53,8 @@ if TYPE_CHECKING:
 
 _COPY = "a wait for the copy"
 _WRITES = "a wait for what the copy writes (without .read)"
-_FENCES = "tcgen05.fence::before_thread_sync and ::after_thread_sync"
 _PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
+_COPIES = (COPY, BULK_LOAD)  # of which it is known what they bring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,18 +70,37 @@ class _Event:
     half: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Checked:
-    """A record of where an event takes place, with the shadow of that allocation. event: its number."""
+    """A record of where an event takes place, with the shadow of that allocation. event: its number. value: that it
+    writes, or will.
+    """
 
     place: Place
     elements: AccessedElements
     shadow: CellShadow
     cells: AccessedCells
     event: int
+    value: Value | None
+
+    @property
+    def tensor(self) -> bool:
+        """Whether it is in tensor memory."""
+        return bool(self.place.lanes)
+
+    @cached_property
+    def unchanged(self) -> Mask:
+        """The cells in which that value is already, as long as it has not been written."""
+        assert self.value is not None
+        return self.elements.unchanged(self.value)
+
+    @cached_property
+    def bits(self) -> Array | None:
+        """The bits of the value for each cell."""
+        return None if self.value is None else self.elements.bits(np.asarray(self.value))
 
 
-class Watch(HappensBefore):
+class Watch(AccessOrder[_Checked]):
     """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
@@ -79,7 +110,6 @@ class Watch(HappensBefore):
         self._shadows: dict[int, CellShadow] = {}
         self._repeats = Repeats()
         self._known = KnownAccesses()
-        self._reads_late = False
         self._mixed = bool(mixed(machine.function))
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
@@ -93,7 +123,7 @@ class Watch(HappensBefore):
         """
         worlds, watched = self.machine.worlds, self.watched
         blocks = {world.block for number, world in enumerate(worlds) if watched[number]}
-        sure = self.suspects is None and not self.races and not self.ordering and not self._reads_late
+        sure = self.suspects is None and not self.races and not self.ordering and not self.reads_late
         return sure and all(world.block in blocks for world in worlds)
 
     # ---- accesses
@@ -101,40 +131,14 @@ class Watch(HappensBefore):
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
     ) -> None:
-        """Active threads read elements. by: the thread of each element, where that is not its lane."""
-        self._reads_late |= by is not None and isinstance(place.memory, Pages)  # a bulk copy reads when it lands
+        """Active threads read elements, of which some use the result."""
+        self.reads_late |= by is not None and isinstance(place.memory, Pages)
         if origin.stmt in self.unused:
             return
         lanes = self.using.get(origin.stmt) if origin.stmt is not None and by is None else None
         if lanes is not None and mask.shape[-1] == len(lanes):
             mask = mask & lanes
-        access = self._access(place, position, mask, _Event("read", proxy, origin), by)
-        if access is not None:
-            self._check(access, after_write=access.shadow.wrote(access.cells, self.machine.state.threads))
-            if proxy == "async":
-                self._check_fence(access)
-            shuffles = self._exchanges.feeding(origin.stmt) if proxy == "generic" else frozenset[Expr]()
-            access.shadow.record("read", access.cells, self.now(access.cells), access.event, shuffles)
-
-    def half_read(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Active threads read the other halves of the bytes that they store."""
-        access = self._access(place, position, mask, _Event("read", "generic", origin, half=True))
-        if access is not None:
-            self._check(access)
-            access.shadow.record("read", access.cells, self.now(access.cells), access.event)
-
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
-        """Active threads are about to write elements."""
-        access = self._access(place, position, mask, _Event("write", "generic", origin))
-        if access is not None:
-            cells, shadow = access.cells, access.shadow
-            self._check(access, access.elements.unchanged(value))
-            shadow.record_write(cells, cells.warp, cells.thread, self.now(cells), access.event)
-            active, shape = self.active(mask), place.memory.flat_position(position).shape
-            if shape[-1] == 1 and active.shape[0] == len(self.watched):
-                shadow.record_writers(cells, active, shape[-2] > 1)
-            else:
-                shadow.record_pairs(cells, self.machine.state.threads)
+        super().read(place, position, mask, origin, proxy, by)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
@@ -149,118 +153,8 @@ class Watch(HappensBefore):
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active threads access elements with atomics: those of one operation have no conflict with one another."""
-        self.ordering |= isinstance(place.memory, Pages) and bool(self.active(mask).any())
-        access = self._access(place, position, mask, _Event("atomic", "generic", origin))
-        if access is not None:
-            kind = f"atomic {operation_of(origin.stmt)}".rstrip() if self._mixed else "atomic"
-            self._check(access, kind=kind)
-            access.shadow.record(kind, access.cells, self.now(access.cells), access.event)
-
-    def bulk_load_issued(
-        self,
-        place: Place,
-        position: Position,
-        mask: Mask,
-        lane: Mask,
-        origin: Origin,
-        key: object,
-        coming: Array | None,
-        later: Mask | None = None,
-        at: Array | None = None,
-    ) -> None:
-        """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
-
-        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key, and so are
-        the fences before it: the phase needs its bytes. coming: what will be there then; None where that is not known.
-        later: (worlds,), where it may be the phase after this one that needs them; None for nowhere. at: see
-        `Observer.bulk_load_issued`.
-        """
-        self.fences_released(key, lane, at)
-        event, thread = _Event("write", "async", origin), lane.argmax(axis=-1)[:, None]
-        access = self._access(place, position, mask, event, thread)
-        if access is not None:
-            cells, bits = access.cells, None if coming is None else access.elements.bits(coming)
-            self._check(access, after_write=access.shadow.brings_same(cells, bits))
-            self._check_fence(access)
-            there = cells.world if at is None else at[cells.world]
-            over = self.phase_after(key, later)[there]
-            access.shadow.record_write(cells, self.agent(key, there), MANY, over, access.event, bits)
-
-    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
-        """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
-        access = self._access(place, position, mask, _Event("write", "generic", origin))
-        if access is not None:
-            cells, bits = access.cells, access.elements.bits(coming)
-            self._check(access, after_write=access.shadow.brings_same(cells, bits))
-            access.shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event, bits)
-
-    def bulk_store_issued(
-        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
-    ) -> None:
-        """Bulk copies write a tensor, or add to it (value: None): over for nobody before `copy_landed`.
-
-        Those of one thread come one after the other. What threads of the block wrote before may land later, unless
-        a fence stands between (PTX 8.2.3.1). by: as for `read`.
-        """
-        self.ordering |= value is None and bool(self.active(mask).any())
-        event = _Event("atomic" if value is None else "write", "async", origin)
-        access = self._access(place, position, mask, event, by)
-        if access is not None:
-            cells, shadow = access.cells, access.shadow
-            unchanged = None if value is None else access.elements.unchanged(value)
-            self._check(access, unchanged, after_write=shadow.writes.is_pending(cells))
-            self._check_fence(access)
-            if value is None:
-                shadow.record("atomic", cells, PENDING, access.event)
-            else:
-                shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event)
-
-    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
-        """The copies of this kind have landed for the threads that began them. by: as for `read`."""
-        access = self._access(place, position, mask, _Event("write", "async", NOWHERE), by)
-        if access is not None:
-            access.shadow.land(access.cells, self.now(access.cells))
-
-    def tensor_product_issued(
-        self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, kind: str, proxy: str
-    ) -> None:
-        """A product begins: what it reads or writes is over for nobody before `tensor_product_landed`.
-
-        Those of one thread write their sums one after the other.
-        """
-        what = kind, proxy, id(origin.stmt), None if self.releases is None else self.releases.tick
-        if self._repeats.has(place.root, what, position, mask, lane):
-            return
-        event, thread = _Event(kind, proxy, origin), lane.argmax(axis=-1)[:, None]
-        access = self._access(place, position, mask, event, thread, self.cores)
-        if access is None:
-            return
-        self.product_begins(lane)
-        cells, shadow = access.cells, access.shadow
-        self._repeats.record(place.root, what, cells.cell, position, mask, lane)
-        self._check(access, after_write=shadow.writes.is_pending(cells) if kind == "write" else None)
-        if proxy == "async":
-            self._check_fence(access)
-        if kind == "write":
-            shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event)
-        else:
-            shadow.record("read", cells, PENDING, access.event)
-
-    def tensor_product_landed(self, place: Place, position: Position, mask: Mask, lane: Mask) -> None:
-        """The product has read or written what it does."""
-        if self._repeats.has(place.root, ("landed",), position, mask, lane):
-            return
-        event, thread = _Event("read", "async", NOWHERE), lane.argmax(axis=-1)[:, None]
-        access = self._access(place, position, mask, event, thread, self.cores)
-        if access is not None:
-            self._repeats.record(place.root, ("landed",), access.cells.cell, position, mask, lane)
-            access.shadow.land(access.cells, self.now(access.cells))
-
-    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """The async proxy uses what active threads name: is what was written there visible to it?"""
-        access = self._access(place, position, mask, _Event("read", "async", origin))
-        if access is not None:
-            self._check_fence(access)
+        form = _atomic(operation_of(origin.stmt)) if self._mixed else ATOMIC
+        self._follow(form, place, position, mask, origin)
 
     def exchanged(self, shuffle: Expr, mask: Mask) -> None:
         """Active threads give one another values in a shuffle of whole warps."""
@@ -282,16 +176,54 @@ class Watch(HappensBefore):
 
     # ---- inside
 
+    def _follow(
+        self,
+        form: AccessForm,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        origin: Origin,
+        *,
+        by: Any = None,
+        value: Value | None = None,
+        issue: OperationIssue | None = None,
+    ) -> None:
+        """Look at an access, as far as it is suspected; a tensor core's, unless it repeats itself."""
+        lane = None if issue is None else issue.lane
+        what = form, id(origin.stmt), 0 if self.releases is None else self.releases.tick
+        if form.of_core and self._repeats.has(place.root, what, position, mask, lane):
+            return
+        if issue is not None:
+            self._begin(form, issue)
+        event = _Event(form.kind.partition(" ")[0] or "read", form.proxy, origin, half=form.half)
+        thread, core = by if lane is None else lane.argmax(axis=-1)[:, None], self.cores if form.of_core else 0
+        access = self._access(place, position, mask, event, thread, core, value)
+        if access is None:
+            return
+        if form.of_core:
+            self._repeats.record(place.root, what, access.cells.cell, position, mask, lane)
+        self._happens(access, form, issue)
+        if form is WRITE:
+            self._keep_writers(access, position, mask)
+
     def _access(
-        self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None, core: int = 0
+        self,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        event: _Event,
+        by: Any,
+        core: int,
+        value: Value | None,
     ) -> _Checked | None:
         """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none.
 
-        core: by how much the warp of a product is further.
+        by: as for `read`. core: by how much the warp of a product is further.
         """
         active = self.active(mask)
         if not active.any():
             return None
+        self.ordering |= event.kind == "atomic" and isinstance(place.memory, Pages)
         self.note(place)
         chosen = None
         if self.suspects is not None:
@@ -309,7 +241,7 @@ class Watch(HappensBefore):
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
         self._repeats.touched(place.root, cells.cell)
-        return _Checked(place, elements, shadow, cells, self._number(event))
+        return _Checked(place, elements, shadow, cells, self._number(event), value)
 
     def _found(
         self, place: Place, about: About, core: int, chosen: Chosen | None
@@ -329,38 +261,69 @@ class Watch(HappensBefore):
             self._events.append(replace(event, tick=tick))
         return found
 
-    def _check(
-        self, access: _Checked, benign: Mask | None = None, *, after_write: Mask | None = None, kind: str = ""
-    ) -> None:
-        """Report the races of an access.
+    def _conflict(self, access: _Checked, form: AccessForm, last: LastAccesses, where: Mask, fence: str = "") -> None:
+        """Report the races of an access with last ones, unless it does no harm."""
+        if fence:
+            self._lacks_fence(access, last, where, fence)
+            return
+        cells, event, is_write = access.cells, self._events[access.event], last is access.shadow.writes
+        harmless = self._harmless(access, form, last)
+        for row, wrong in enumerate(where):
+            if self.releases is not None and wrong.any():
+                wrong[wrong] = ~self._over(self.releases, access, last, row, np.flatnonzero(wrong))
+            across = wrong & last.is_elsewhere(row, cells)
+            within = wrong & ~across
+            if across.any() and not is_write:
+                within[:] = False  # other blocks are enough to say
+            perhaps = np.zeros_like(within)
+            if not is_write and event.kind == "write" and event.proxy == "generic" and within.any():
+                surely, perhaps = self._exchanges.between(last, row, cells, event.origin.stmt)
+                perhaps &= within & ~surely
+                within &= ~(surely | perhaps)
+            for mask, missing in ((across, BLOCKS), (within, ""), (perhaps, EXCHANGE)):
+                if harmless is not None:
+                    mask &= ~harmless
+                if mask.any():
+                    self._report_after(access, last, row, int(mask.argmax()), missing)
 
-        kind: of an atomic, with its operation; the event's if empty.
-        benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
-        """
-        cells, event = access.cells, self._events[access.event]
-        if access.place.lanes:
-            self._check_tensor_fences(access, event.kind)
-        for last, unordered in access.shadow.unordered(kind or event.kind, cells, self.now(cells), self):
-            is_write = last is access.shadow.writes
-            for row, wrong in enumerate(unordered):
-                if self.releases is not None and wrong.any():
-                    wrong[wrong] = ~self._over(self.releases, access, last, row, np.flatnonzero(wrong))
-                across = wrong & last.is_elsewhere(row, cells)
-                within = wrong & ~across
-                if across.any() and not is_write:
-                    within[:] = False  # other blocks are enough to say
-                perhaps = np.zeros_like(within)
-                if not is_write and event.kind == "write" and event.proxy == "generic" and within.any():
-                    surely, perhaps = self._exchanges.between(last, row, cells, event.origin.stmt)
-                    perhaps &= within & ~surely
-                    within &= ~(surely | perhaps)
-                for mask, missing in ((across, BLOCKS), (within, ""), (perhaps, EXCHANGE)):
-                    if benign is not None:
-                        mask &= ~benign
-                    if is_write and after_write is not None:
-                        mask &= ~after_write
-                    if mask.any():
-                        self._report_after(access, last, row, int(mask.argmax()), missing)
+    def _harmless(self, access: _Checked, form: AccessForm, last: LastAccesses) -> Mask | None:
+        """Return where an access and last ones do not mind one another, see above; None for nowhere."""
+        if form is WRITE or form is BULK_STORE:
+            return access.unchanged
+        if last is not access.shadow.writes:
+            return None
+        if form is READ or form is ASYNC_READ:
+            return access.shadow.wrote(access.cells, self.machine.state.threads)
+        return access.shadow.brings_same(access.cells, access.bits) if form in _COPIES else None
+
+    def _lacks_fence(self, access: _Checked, last: LastAccesses, where: Mask, fence: str) -> None:
+        """Report where the order of an access after last ones lacks a fence alone."""
+        if fence == PROXY_FENCE:  # of which threads' own writes alone have need
+            assert last.event is not None
+            by_threads = np.array([event.proxy == "generic" for event in self._events])
+            where = where & by_threads[last.event[0].take(access.cells.cell)]
+        for row, cells in enumerate(where):
+            if cells.any():
+                self._report_after(access, last, row, int(cells.argmax()), fence)
+
+    def _keep(self, access: _Checked, form: AccessForm, agent: Array, thread: Array | int, time: Array | int) -> None:
+        """Remember an access with its event, and what is known of the values."""
+        shadow, cells = access.shadow, access.cells
+        if form.kind == "write":
+            bits = access.bits if form in _COPIES else None
+            shadow.record_write(cells, agent, thread, time, access.event, bits)
+        else:
+            stmt = self._events[access.event].origin.stmt
+            shuffles = self._exchanges.feeding(stmt) if form is READ else frozenset[Expr]()
+            shadow.record(form.kind, cells, time, access.event, shuffles)
+
+    def _keep_writers(self, access: _Checked, position: Position, mask: Mask) -> None:
+        """Remember which threads have written together."""
+        active, shape = self.active(mask), access.place.memory.flat_position(position).shape
+        if shape[-1] == 1 and active.shape[0] == len(self.watched):
+            access.shadow.record_writers(access.cells, active, shape[-2] > 1)
+        else:
+            access.shadow.record_pairs(access.cells, self.machine.state.threads)
 
     def _over(self, releases: Releases, access: _Checked, last: LastAccesses, row: int, at: Array) -> Mask:
         """Whether atomics and fences order the last accesses in a row before those of some of an access's cells."""
@@ -380,13 +343,6 @@ class Watch(HappensBefore):
         found[known] = releases.over((by[0][known], by[1][known]), (before[0][known], before[1][known]), tick[known])
         return found
 
-    def _check_tensor_fences(self, access: _Checked, kind: str) -> None:
-        """Report accesses of tensor memory that threads are synchronized for, and that no tcgen05.fence orders."""
-        for last, wrong in access.shadow.without_fences(kind, access.cells, self):
-            for row, cells in enumerate(wrong):
-                if cells.any():
-                    self._report_after(access, last, row, int(cells.argmax()), _FENCES)
-
     def _world_of(self, last: LastAccesses, row: int, cells: AccessedCells, at: Array) -> Array:
         """The worlds that made the last accesses in a row to some of an access's cells."""
         cell = cells.cell[at]
@@ -397,18 +353,6 @@ class Watch(HappensBefore):
         barriers = agents >= self.rows  # a bulk copy, which is over with an mbarrier of the block whose cells these are
         rank = np.where(barriers, (agents - self.rows) // BARRIERS, agents // self.warps)
         return np.asarray(self.peers[leaders, rank])
-
-    def _check_fence(self, access: _Checked) -> None:
-        """Report a write by threads that no fence makes visible to the async proxy."""
-        writes = access.shadow.writes
-        unfenced = writes.unfenced(access.cells, self)
-        if unfenced is None:
-            return
-        assert writes.event is not None
-        by_threads = np.array([event.proxy == "generic" for event in self._events])
-        unfenced = unfenced & by_threads[writes.event[0].take(access.cells.cell)]
-        if unfenced.any():
-            self._report_after(access, writes, 0, int(unfenced.argmax()), "fence.proxy.async")
 
     def _report_after(self, access: _Checked, last: LastAccesses, row: int, at: int, missing: str) -> None:
         """Report a race of the cell at an index among an access's with the last access in a row."""
@@ -461,6 +405,12 @@ class Watch(HappensBefore):
         missing = missing or (_COPY if first.proxy == "async" else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
+
+
+@lru_cache(maxsize=64)
+def _atomic(operation: str) -> AccessForm:
+    """An atomic of an operation that has no order with others."""
+    return AccessForm(f"atomic {operation}".rstrip())
 
 
 def index_of(place: Place, cell: int) -> tuple[int, ...]:
