@@ -10,7 +10,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Tensor, World
-from tlcheck.execute.observe.courses import Courses
+from tlcheck.execute.observe.untried_ways import UntriedWays
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.stops import OutOfStatements
 from tlcheck.execute.worlds.batches import all_blocks
@@ -26,7 +26,8 @@ class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
     kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
-    statements. steered, untried: of the source, see `Courses`. looked_at, overflowed, strayed, asked: see `RunState`.
+    statements. steered, untried: of the source, see `UntriedWays`. looked_at, overflowed, strayed, asked: see
+    `RunState`.
     """
 
     def __init__(
@@ -92,17 +93,17 @@ class Invocation:
 
     def _run(self, machine: Machine, observing: Observing | None) -> Mapping[int, int]:
         """Run a kernel. Returns what it has not tried."""
-        observers, courses = [] if observing is None else observing(machine), Courses()
+        observers, ways = [] if observing is None else observing(machine), UntriedWays()
         try:
-            machine.run(*observers, *([courses] if self.options.source else []))
+            machine.run(*observers, *([ways] if self.options.source else []))
         finally:
             self.asked |= machine.state.asked
-        self.steered |= courses.steers
+        self.steered |= ways.steers
         self.looked_at |= machine.state.looked_at
         self.strayed |= machine.state.strayed
         self.overflowed |= machine.state.overflowed
         self.left = machine.after()
-        return courses.untried
+        return ways.untried
 
 
 def _drop(machine: Machine) -> None:

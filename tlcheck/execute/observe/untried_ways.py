@@ -7,7 +7,7 @@ from tlcheck.snapshot.ir import Stmt, While
 from tlcheck.snapshot.walk import first_line
 
 
-class Courses(Observer):
+class UntriedWays(Observer):
     """Notes which ways a run takes. steers: whether memory decides anything there.
 
     untried: by statement, the lines of sides of branches that have not run, and of loops that ended early.

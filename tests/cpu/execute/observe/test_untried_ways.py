@@ -12,7 +12,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.observe.courses import Courses
+from tlcheck.execute.observe.untried_ways import UntriedWays
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Stmt, Store, While
 
 THREADS = 64
@@ -45,7 +45,7 @@ def run(kernel: Kernel, body: Stmt, observer: Observer, numbers: list[int]) -> N
     ("first", "untried"), [(0, {20, 30}), (1, {10, 30}), (3, {10, 30}), (4, {10})], ids=["other", "one", "few", "many"]
 )
 def test_sides_that_do_not_run_and_loops_that_end_early_are_untried(first: int, untried: set[int]) -> None:
-    kernel, courses = Kernel(threads=THREADS), Courses()
+    kernel, ways = Kernel(threads=THREADS), UntriedWays()
     a, b = kernel.tensor("A", "int32", [THREADS]), kernel.tensor("B", "int32", [THREADS])
     steering = load(a, 0)
 
@@ -54,24 +54,24 @@ def test_sides_that_do_not_run_and_loops_that_end_early_are_untried(first: int, 
 
     branch = If(Expr("gt", "bool", (steering, number(0))), stored(20), stored(10))
     loop = For(variable("k"), number(0), steering, "serial", stored(30))
-    run(kernel, Seq((branch, loop)), courses, [first] * THREADS)
-    assert courses.steers
-    assert set(courses.untried.values()) == untried
+    run(kernel, Seq((branch, loop)), ways, [first] * THREADS)
+    assert ways.steers
+    assert set(ways.untried.values()) == untried
 
 
 def test_what_threads_alone_decide_is_no_way_of_a_run() -> None:
-    kernel, courses = Kernel(threads=THREADS), Courses()
+    kernel, ways = Kernel(threads=THREADS), UntriedWays()
     b = kernel.tensor("B", "int32", [THREADS])
-    run(kernel, If(Expr("lt", "bool", (kernel.tx, number(0))), Store(b, (kernel.tx,), number(1))), courses, [0])
-    assert (courses.steers, courses.untried) == (False, {})
+    run(kernel, If(Expr("lt", "bool", (kernel.tx, number(0))), Store(b, (kernel.tx,), number(1))), ways, [0])
+    assert (ways.steers, ways.untried) == (False, {})
 
 
 def test_a_while_loop_steers_and_is_never_untried() -> None:
-    kernel, courses = Kernel(threads=THREADS), Courses()
+    kernel, ways = Kernel(threads=THREADS), UntriedWays()
     a, b = kernel.tensor("A", "int32", [THREADS]), kernel.tensor("B", "int32", [THREADS])
     loop = While(Expr("gt", "bool", (load(a, 0), number(0))), Store(b, (kernel.tx,), number(1)))
-    run(kernel, loop, courses, [0] * THREADS)
-    assert (courses.steers, courses.untried) == (True, {})
+    run(kernel, loop, ways, [0] * THREADS)
+    assert (ways.steers, ways.untried) == (True, {})
 
 
 def test_sides_that_run_beside_one_another_take_turns() -> None:
