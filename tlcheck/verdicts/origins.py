@@ -83,10 +83,13 @@ class _Places:
         return own or used or lowered, line_of(self._snapshot, LOWERED, stmt), access.thread
 
     def other_buffer(self, access: Access, buffer: str) -> str:
-        """The buffer that an access names, if that is another one in the same memory; else empty."""
+        """The buffer that an access names, if that is another one in the same memory; else empty.
+
+        It may be one that TileLang made, such as the workspace of a reduction.
+        """
         names = self.counterparts.accessed(access.origin.stmt)
         mode = names.reads if access.kind == "read" else names.writes
-        shared = sorted(mode & self.counterparts.shared)
+        shared = sorted(mode & self.counterparts.shared) or sorted(self.counterparts.added(access.origin.stmt))
         return shared[0] if buffer not in mode and len(shared) == 1 else ""
 
     def at(self, line: int, tir: int, thread: int) -> str:
@@ -208,6 +211,8 @@ class _Words:
         name = self._names.get(access.buffer, access.buffer)
         if access.index:
             return indexed(name, access.index)
+        if access.octet < 0:
+            return f"{name} (at an address {-access.octet:,} bytes before it)"
         return f"{name} (byte {access.octet:,})"
 
     def _at(self, access: OriginAccess, writes: bool) -> str:

@@ -14,15 +14,17 @@ import pytest
 from tests.cpu.checking import executed
 from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
+from tests.cpu.execute.ops.tile.building import Kernel, buffer, load, number
 from tests.fixtures.index import read
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
+from tlcheck.execute.compare.origin import OriginAccess
 from tlcheck.execute.machine import Machine
-from tlcheck.execute.memory.state import NOWHERE
+from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.request import Request
 from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts import origins
 from tlcheck.verdicts.claim import Claim
@@ -220,3 +222,24 @@ def test_an_access_within_the_shape_is_beyond_the_memory() -> None:
     assert origins.access_in_words(snapshot, illegal, 7).words == (
         "s[256] is accessed at line 7 (thread 4), beyond the memory of s"
     )
+
+
+def test_an_access_of_memory_that_tilelang_added_is_not_one_of_the_buffer_that_shares_it() -> None:
+    """A reduction reads its workspace, which lies where `s` lies: the line that reads `s` is another one."""
+    kernel = Kernel()
+    s, workspace = kernel.tile("s", "int32", (32,)), buffer("workspace", "int32", (32,), "shared.dyn")
+    b = kernel.tensor("B", "int32", (32,))
+    reduced = Store(b, (kernel.tx,), load(workspace, 0), line=3)
+    place = Bind(workspace.data, Expr("call", "handle", (s.data, number(0)), "handle_add_byte_offset"))
+    used = Store(b, (kernel.tx,), load(s, kernel.tx), line=4)
+    snapshot = kernel.snapshot([used], [place, reduced, used])
+    for stmt, name in ((reduced, "workspace"), (used, "s")):
+        read = SimpleNamespace(kind="read", thread=0, origin=Origin(stmt))
+        assert origins.buffer_named(snapshot, cast(Any, read), "s") == name
+
+
+def test_an_address_before_a_buffer_is_no_byte_of_it() -> None:
+    snapshot = Kernel().snapshot([], [])
+    words = origins._Words(snapshot, cast(Any, None), ())
+    assert words._element(OriginAccess("s", octet=-4096)) == "s (at an address 4,096 bytes before it)"
+    assert words._element(OriginAccess("s", octet=64)) == "s (byte 64)"

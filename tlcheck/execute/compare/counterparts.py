@@ -12,7 +12,7 @@ from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.signatures.calls import library_name
 from tlcheck.signatures.table import destinations, family_of, signature_of
 from tlcheck.signatures.wgmma import DESCRIPTORS
-from tlcheck.snapshot.ir import Alloc, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.ir import Alloc, Bind, Expr, For, Function, If, Stmt, Store, While
 from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
 
 _DESCRIPTOR = "_desc"  # what the name of a TMA descriptor adds to that of its tensor
@@ -42,6 +42,7 @@ class Counterparts:
         parameters = {buffer.name for buffer in source.buffers}
         self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in _called(lowered)) | parameters
         self._lowered = lowered
+        self._added = _parts_of_memory(lowered) - self.names
         self._described = _described(lowered, self._lowered_called)
         self._found: list[tuple[Stmt, NamedBuffers]] = []
         self._places: dict[int, int] = {}
@@ -109,6 +110,11 @@ class Counterparts:
         """The buffers of the source that a lowered statement reads and writes."""
         return NamedBuffers(frozenset(), frozenset()) if stmt is None else self.names_of(stmt, self._lowered_called)
 
+    def added(self, stmt: Stmt | None) -> frozenset[str]:
+        """The buffers that a lowered statement accesses in merged shared memory, and the source does not have."""
+        roots = () if stmt is None else expressions(stmt)
+        return self._added & {str(data.value) for root in roots for data, _ in accesses(root)}
+
     def name(self, called: str) -> str:
         """The source's name of a buffer that a level calls so; a view has that of its buffer."""
         return self._called.get(called, called)
@@ -170,6 +176,12 @@ def _called(function: Function) -> dict[str, str]:
         if isinstance(stmt, Alloc):
             found[str(stmt.buffer.data.value)] = stmt.buffer.name
     return found
+
+
+def _parts_of_memory(lowered: Function) -> frozenset[str]:
+    """The names of pointers to parts of merged shared memory."""
+    binds = (stmt for stmt in statements(lowered.body) if isinstance(stmt, Bind) and stmt.var.dtype == "handle")
+    return frozenset(str(stmt.var.value) for stmt in binds)
 
 
 def _described(lowered: Function, called: dict[str, str]) -> dict[int, set[str]]:
