@@ -33,6 +33,7 @@ from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Ac
 from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal
 from tlcheck.lower.runs import release_of
+from tlcheck.program.divergence import divergent_calls
 from tlcheck.program.lines import line_of_use, names_at, nearest_line
 from tlcheck.program.steering import Steering
 from tlcheck.program.unheld import unheld_fragments
@@ -388,6 +389,8 @@ class _Claims:
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         origin = access_in_words(self._snapshot, illegal, act.source or illegal.line)
+        if isinstance(illegal, Deadlock):
+            origin = replace(origin, words=origin.words + self._missed_before(illegal.stmt))
         finding = replace(finding, origin=origin, advice=self._advice_on_sizes())
         if isinstance(illegal, AbsentLanes) and self._leaves_lanes_out(illegal):
             finding = replace(finding, pass_name=self._snapshot.pass_at(Checkpoint.LOWER_TILE_OP))
@@ -404,6 +407,15 @@ class _Claims:
             return ""
         sizes = ", ".join(f"{name} = {size}" for name, size in self._execution.sizes)
         return f"exclude {sizes} by `T.assume` or `inputs`, if no caller passes these sizes"
+
+    def _missed_before(self, stmt: Stmt | None) -> str:
+        """Name the barrier of all threads that stands in a branch, where some threads wait at a later one in vain."""
+        lowered = self._snapshot.checkpoints[LOWERED]
+        missed = [each for each in divergent_calls(lowered, ("tvm_storage_sync",)) if _counts_all(each)]
+        if stmt is None or not _is_barrier(stmt) or not missed or stmt in missed:
+            return ""
+        tir = line_of(self._snapshot, LOWERED, missed[0])
+        return f"; some threads may not take the branch with the barrier of TIR line {tir}"
 
     def _is_inserted_barrier(self, stmt: Stmt | None) -> bool:
         """Whether a statement is a barrier of the block, in a kernel whose source has none."""
@@ -470,6 +482,11 @@ def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
 
 def _is_barrier(stmt: Stmt) -> bool:
     return any(map(is_sync_threads, postorder(expressions(stmt))))
+
+
+def _counts_all(stmt: Stmt) -> bool:
+    """Whether a barrier does not say how many threads it counts."""
+    return isinstance(stmt, Evaluate) and not any(argument.op == "int" for argument in stmt.value.args)
 
 
 def _unordered(name: str, race: Race) -> str:

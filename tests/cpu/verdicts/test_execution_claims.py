@@ -14,7 +14,7 @@ import pytest
 from tests.cpu.checking import executed
 from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
-from tests.cpu.execute.ops.tile.building import Kernel, buffer, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, text
 from tests.fixtures.index import read
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.diagnosis import diagnose
@@ -24,7 +24,7 @@ from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.request import Request
 from tlcheck.execute.stops import Illegal
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts import origins
 from tlcheck.verdicts.claim import Claim
@@ -243,3 +243,16 @@ def test_an_address_before_a_buffer_is_no_byte_of_it() -> None:
     words = origins._Words(snapshot, cast(Any, None), ())
     assert words._element(OriginAccess("s", octet=-4096)) == "s (at an address 4,096 bytes before it)"
     assert words._element(OriginAccess("s", octet=64)) == "s (byte 64)"
+
+
+@pytest.mark.parametrize("parted", [True, False])
+def test_a_deadlock_at_a_later_barrier_names_the_one_in_a_branch(parted: bool) -> None:
+    """Half of the block meets the other half at the wrong barrier, and waits in vain at the next one."""
+    kernel = Kernel(threads=64)
+    b, barrier = kernel.tensor("B", "int32", (64,)), call("tvm_storage_sync", text("shared"))
+    store, holds = Store(b, (kernel.tx,), number(1), line=2), Expr("lt", "bool", (kernel.tx, number(32)))
+    last = replace(barrier)
+    lowered = [If(holds, barrier), store, last] if parted else [store, If(holds, last)]
+    claims = [claim.finding for claim in executed(kernel.snapshot([store], lowered), Request())]
+    (words,) = [each.origin.words for each in claims if each is not None and each.origin is not None]
+    assert ("the branch with the barrier of TIR line" in words) == parted

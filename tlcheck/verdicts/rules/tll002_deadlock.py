@@ -30,7 +30,8 @@ T.copy(d, D)
 $ tlcheck check kernels.py::operand --arch sm_80 --no-why
 kernels.py:465: TLL002 deadlock: waits at barrier 0 for 128 threads   [TileLang 0.1.15, sm_80]
     465 | T.copy(a, d)   block (0, 0, 0), thread 0, TIR line 33
-   deadlock: waits at barrier 0 for 128 threads at line 465 (thread 0, TIR line 33)
+   deadlock: waits at barrier 0 for 128 threads at line 465 (thread 0, TIR line 33); some threads
+   may not take the branch with the barrier of TIR line 30
    kernel: kernels.py::operand
    blame: TileLang 0.1.15 (tl.ThreadSync)
    help: `tlcheck fix kernels.py::operand --arch sm_80 --toolchain pinned` looks for a workaround;
