@@ -51,12 +51,12 @@ class OwnFaults:
         missed = said_of(self.levels.diverged) if is_of_barrier(illegal) else UNSAID
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
-        part = PartialTiles(self.levels, self.draw).of_stop(illegal)
+        stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
+        stray = stray or self._source.of_layout(illegal) or self._source.of_never(illegal, self.exits.of_guarded)
+        part = PartialTiles(self.levels, self.draw).of_stop(illegal) if stray is None else None
         if part is not None:
             fault = self._source.of_part(part, reason_of(part))
             return reason_of(part), fault if part.participation == Participation.BROKEN else None
-        stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
-        stray = stray or self._source.of_layout(illegal) or self._source.of_never(illegal, self.exits.of_guarded)
         if stray is None:
             return UNSAID, None
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
