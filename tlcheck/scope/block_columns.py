@@ -43,7 +43,7 @@ _EXACT = frozenset(("var", "//", "%", "min", "max", "wrap", "mul", *named("divis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class BlockColumn:
     """A number of each block. what: it is, in words."""
 
     numbers: Array
@@ -66,7 +66,7 @@ class Level:
         tensors: Set[str],
     ) -> None:
         """bits: of each tensor that is compact, by the name of its pointer. tensors: these names, at both levels."""
-        self.columns: list[Column] = []
+        self.columns: list[BlockColumn] = []
         self.moves: list[tuple[str, int, Array]] = []
         self._sizes, self._bits, self._count = sizes, bits, prod(extents)
         self._blocks = coordinates(np.arange(self._count), extents)
@@ -245,7 +245,7 @@ class Level:
     def _add(self, numbers: Any, what: str) -> None:
         numbers = np.broadcast_to(np.asarray(numbers, np.int64), (self._count,))
         if (numbers != numbers[0]).any():
-            self.columns.append(Column(numbers, what, self._line))
+            self.columns.append(BlockColumn(numbers, what, self._line))
 
     def _condition(self, e: Expr) -> None:
         """Add what a condition is in each block; where other variables decide, by what number."""

@@ -25,7 +25,7 @@ from tlcheck.execute.schedule.clusters import acts_across
 from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.blocks import Block, coordinates
-from tlcheck.scope.block_columns import Column, Level
+from tlcheck.scope.block_columns import BlockColumn, Level
 from tlcheck.scope.claim_scope import Limit
 from tlcheck.scope.overlaps import shared
 from tlcheck.scope.widths import bits_of, is_compact
@@ -39,7 +39,7 @@ class _Classes:
     """Columns that tell the blocks of a grid apart. limit: why blocks may differ all the same; None if they do not."""
 
     extents: tuple[int, int, int]
-    columns: tuple[Column, ...]
+    columns: tuple[BlockColumn, ...]
     limit: Limit | None
 
 
@@ -104,7 +104,7 @@ def _numbers(ran: Sequence[Block], extents: tuple[int, int, int]) -> Array:
     return np.array([(z * extents[1] + y) * extents[0] + x for x, y, z in ran])
 
 
-def _missing(columns: Sequence[Column], ran: Array) -> Limit | None:
+def _missing(columns: Sequence[BlockColumn], ran: Array) -> Limit | None:
     """The first column in which a block differs from all that ran; None where each class has one that ran."""
     for column in columns:
         new = ~np.isin(column.numbers, column.numbers[ran])
@@ -123,11 +123,11 @@ def _missing(columns: Sequence[Column], ran: Array) -> Limit | None:
     return None
 
 
-def _moved(levels: Sequence[Level]) -> Iterator[Column]:
+def _moved(levels: Sequence[Level]) -> Iterator[BlockColumn]:
     """Return by how much an access of a block is moved from the first one to the same tensor."""
     first: dict[str, Array] = {}
     for level in levels:
         for name, line, bits in level.moves:
             start = first.setdefault(name, bits)
             if not np.array_equal(start, bits):
-                yield Column(bits - start, f"which part of {name} is accessed beside another part", line)
+                yield BlockColumn(bits - start, f"which part of {name} is accessed beside another part", line)

@@ -57,8 +57,10 @@ def progress(name: str) -> Iterator[ProgressReporter]:
         with status:
             yield reporter
         return
-    threading.Thread(target=reporter.speak, args=(end,), daemon=True).start()
+    speaker = threading.Thread(target=reporter.speak, args=(end,), daemon=True)
+    speaker.start()
     try:
         yield reporter
     finally:
         end.set()
+        speaker.join()
