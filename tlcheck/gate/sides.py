@@ -25,8 +25,6 @@ from tlcheck.verdicts.checking import Checks
 from tlcheck.verdicts.results import Result, internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
-# Parts of tlcheck that facts depend on.
-_PARTS = ("facts", "algebra", "program", "signatures", "snapshot", "cache", "gate/sides.py")
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,7 @@ class Bench:
         if self.compiler is None:
             return None
         has_opcodes = "opcodes" if self.compiler.disassembler is not None else ""
-        key = key_of(
-            digest, self.compiler.version, has_opcodes, self.content, code_of("gate/nvcc.py", "gate/sass.py", "targets")
-        )
+        key = key_of(digest, self.compiler.version, has_opcodes, self.content, code_of("compiled"))
         known = self.cache.get("compiled", key)
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)
@@ -82,7 +78,7 @@ class Bench:
         return compiled
 
     def _read(self, file: Path, digest: str) -> Read:
-        key = key_of(digest, code_of(*_PARTS))
+        key = key_of(digest, code_of("facts"))
         known = self.cache.get("facts", key)
         if known is not None:
             return msgspec.json.decode(known, type=Read)

@@ -29,7 +29,6 @@ from tlcheck.verdicts.results import read_snapshot
 
 _SOURCE_KIND = "as written"  # kind of these outcomes
 _CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
-_CODE = ("execute", "program", "signatures", "snapshot", "targets", "algebra", "gate/source_outcomes.py")
 
 
 def compare_sources(
@@ -69,7 +68,7 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, again: _InputsAgain
     if _left_the_same(before, after):
         return None
     inputs = before.inputs.digest if before.inputs is not None else ""
-    key = key_of(before.digest, after.digest, inputs, repr(request), code_of(*_CODE))
+    key = key_of(before.digest, after.digest, inputs, repr(request), code_of("source"))
     known = kept.get("traced", key)
     if known is not None:
         return msgspec.json.decode(known, type=OtherKernel | None)

@@ -69,7 +69,7 @@ class AnswerCache:
         self._cache = cache
         self._present = Present(variables)
         identity, packages = identify(toolchain, probed), packages_of(probed)
-        code = code_of("worker", "targets", "signatures", "snapshot", "cache", "case.py", "files.py", "lower/client.py")
+        code = code_of("answer")
         common = (code, telling, str(Path.cwd()), fork)
         content = content_of(toolchain, probed, cache)
         self._base = key_of(*common, asdict(identity), content, packages, str(toolchain.python))
@@ -135,7 +135,7 @@ class AnswerCache:
         return key_of(self._any_release, asked, os.path.realpath(job.file))
 
     def _key(self, job: Job) -> str:
-        executing = code_of("execute", "program", "lower/interpretation.py") if isinstance(job, CaptureJob) else ""
+        executing = code_of("captured") if isinstance(job, CaptureJob) else ""
         asked = {name: value for name, value in as_fields(job).items() if name not in _OF_THE_RUN}
         return key_of(self._base, asked, executing, os.path.realpath(job.file))
 

@@ -121,7 +121,7 @@ class Trials:
             configs,
             repr(self.request),
         )
-        return key_of(code_of("execute", "verdicts", "worker", "remedy"), own, text)
+        return key_of(code_of("reduced"), own, text)
 
 
 class TrialBench:

@@ -47,7 +47,6 @@ _SECONDS = 20.0  # of the processor, for one source and for its reference
 _PROBLEM = "source-reference"
 _ADVICE = "mend the kernel or the reference; if another release agrees, TileLang's front end is to blame"
 _STATES = 4  # of its files for which an answer is kept
-_CODE = "algebra case.py execute program run signatures snapshot targets worker".split()
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class ReferenceCheck:
             run.name,
             str(Path.cwd()),
         )
-        key = key_of(code_of(*_CODE), lowered.hash, repr(self.request), *said)
+        key = key_of(code_of("reference"), lowered.hash, repr(self.request), *said)
         content = self.cache.get("references", key)
         kept = () if content is None else msgspec.json.decode(content, type=tuple[_KeptAnswer, ...])
         for one in kept:

@@ -19,9 +19,6 @@ from tlcheck.program.device_library import known_headers
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
-_CODE = (
-    "algebra cache program prove reasons.py signatures snapshot targets toolchain/releases.py verdicts witness.py"
-).split()
 _PACKAGES = ("apache-tvm", "ml_dtypes", "numpy")
 _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any other may not come again
 
@@ -75,7 +72,7 @@ def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts)
 
 
 def _key(digest: str, request: Request | None) -> str:
-    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute", "cost", "scope")
+    code = code_of("proofs" if request is None else "verdicts")
     return key_of(code, _versions(), platform.python_version(), digest, repr(request), known_headers())
 
 
