@@ -32,16 +32,16 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 LEVELS = {"written": ("source", "intent"), "lowered": ("device-tir",)}  # the first checkpoint that is there counts
 MODELLED = ("call", "extern", "attribute")
 ARGUMENTS = {  # calls that others read as their arguments, and those that only say which function is called
-    "address_of": "memory/pointers.py",
-    "access_ptr": "memory/pointers.py",
-    "tvm_access_ptr": "memory/pointers.py",
-    "handle_add_byte_offset": "memory/pointers.py",
+    "address_of": "compile/pointers.py",
+    "access_ptr": "compile/pointers.py",
+    "tvm_access_ptr": "compile/pointers.py",
+    "handle_add_byte_offset": "compile/pointers.py",
     "region": "ops/tile/regions.py",
     "get_mbarrier": "ops/thread/mbarrier.py",
     "if_then_else": "compile/expressions.py",
     "call_extern": "compile/expressions.py",
     "call_pure_extern": "compile/expressions.py",
-    "type_annotation": "memory/pointers.py",
+    "type_annotation": "compile/pointers.py",
     "pack_b16": "ops/thread/stmatrix.py",
     "tvm_tuple": "ops/tile/hints.py",
 }

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import census
 from tests.cpu.checking import RIGHT, SAVED, WRONG
+from tlcheck.execute.compile import registry
 
 
 def read(file: Path) -> list[dict[str, str]]:
@@ -64,3 +65,5 @@ def test_what_the_committed_table_calls_modelled_still_is() -> None:
     told = {(row["kind"], row["name"]): row["modelled in"] for row in rows if row["modelled in"]}
     assert len(told) > 200
     assert {thing: models.get(thing, "lost") for thing in told} == told
+    execute = Path(registry.__file__).parents[1]
+    assert {file for file in told.values() if not (execute / file).is_file()} == set()
