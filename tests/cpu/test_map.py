@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "tlcheck"
 DOCS = PACKAGE.parent / "docs"
 MAP = (DOCS / "architecture.md").read_text(encoding="utf-8")
@@ -32,3 +34,23 @@ def test_every_path_that_it_names_is_there() -> None:
     gone = [n for n in named if not any((p / n).exists() or (p / f"{n}.py").exists() for p in places)]
     assert len(named) > 10
     assert gone == []
+
+
+def test_every_file_that_it_names_is_there() -> None:
+    named = set(re.findall(r"`(?:[a-z_]+/)*([a-z_]+\.py)`", PAGES))
+    assert len(named) > 5
+    assert named - {path.name for path in PACKAGE.rglob("*.py")} == set()
+
+
+@pytest.mark.parametrize(
+    ("page", "packages", "words"),
+    [
+        ("proofs", ("algebra", "program", "prove"), {"and", "intent", "or", "source"}),
+        ("goldens", ("gate", "golden"), set()),
+    ],
+)
+def test_names_on_a_page_are_modules_of_its_packages(page: str, packages: tuple[str, ...], words: set[str]) -> None:
+    named = set(re.findall(r"`([a-z_]+)`", (DOCS / "internals" / f"{page}.md").read_text(encoding="utf-8")))
+    modules = {path.stem for package in packages for path in (PACKAGE / package).glob("*.py")}
+    assert len(named) > 8
+    assert named - modules - words - set(packages) == set()
