@@ -73,6 +73,9 @@ FAMILY = Family(
     needs="tcgen05",
 )
 
+# Scale factors on their way from shared memory into tensor memory: the source and the destination come first.
+SCALE_COPIES = frozenset(name for name in FAMILY.signatures if name.startswith("ptx_tcgen05_cp_"))
+
 DESCRIPTORS = Family(
     "tcgen05 matrix descriptor",
     "PTX 9.7.16.4.1",

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tlcheck.execute.ops.scale_factors import UE4M3, UE8M0, has_factors
+from tlcheck.signatures.tcgen05 import SCALE_COPIES
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Expr, Function, Store
+from tlcheck.snapshot.ir import Bind, Expr, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_COPIES = ("copy", "tma_copy", "async_copy", "tcgen05_cp_warpx4")
+_MOVES = frozenset(("copy", "tma_copy", "async_copy")) | SCALE_COPIES
 _REGIONS = ("region", "tvm_access_ptr", "address_of")
 
 
@@ -35,13 +36,15 @@ def scale_words(function: Function) -> Mapping[str, str]:
 def _moves(function: Function, calls: list[Expr]) -> Iterator[tuple[int, int]]:
     """The target and the source of each move, as uids of buffers."""
     for e in calls:
-        if e.value in _COPIES and len(e.args) > 1:
+        if e.value in _MOVES and len(e.args) > 1:
             source, target = _buffer(e.args[0]), _buffer(e.args[1])
             if source is not None and target is not None:
                 yield target, source
     for stmt in statements(function.body):
         if isinstance(stmt, Store) and stmt.value.op == "load" and stmt.value.buffer is not None:
             yield stmt.buffer.data.uid, stmt.value.buffer.data.uid
+        elif isinstance(stmt, Bind) and (source := _buffer(stmt.value)) is not None:  # a name of its address
+            yield stmt.var.uid, source
 
 
 def _buffer(e: Expr) -> int | None:

@@ -13,6 +13,7 @@ from tests.cpu.mutations.tools import called, integer, with_argument, with_call,
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.execute.worlds.scale_words import scale_words
 from tlcheck.snapshot.ir import Evaluate
 from tlcheck.snapshot.walk import statements
 
@@ -24,6 +25,10 @@ def test_it_is_executed_to_the_end() -> None:
     found = execute(fixture(KERNEL), Request())
     assert verdicts(found) == {"C": "agreed"}
     assert not found.races
+
+
+def test_factors_are_followed_from_tensor_memory_to_the_arguments() -> None:
+    assert scale_words(fixture(KERNEL).checkpoints["source"]) == {"FA": "ue8m0", "FB": "ue8m0"}
 
 
 def test_a_product_with_factors_that_is_written_as_a_gemm_has_its_factors() -> None:
