@@ -40,7 +40,7 @@ class Config:
     execute: bool | None = None  # whether kernels are executed on the CPU; None: as the command does by itself
     blocks: int = 4  # that are executed at most
     seeds: int = 2  # sets of inputs
-    budget: str = ""  # of an execution, see `execute.budget`; the usual one where empty
+    budget: str = ""  # of an execution, see `execute.worlds.budget`; the usual one where empty
     slower_share: float = 0.02  # of a kernel's work: what has less is no `slower-risk` by its cost
     slower_ratio: float = 1.1  # how many times the cost of before
 

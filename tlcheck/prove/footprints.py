@@ -42,7 +42,7 @@ class Footprint:
     target: offset in the root, in elements, with the destination's layout; `indices` without. inside: polynomials
     that are >= 0 in bounds.
     conditions: polynomials that are >= 0 where it runs. flags: polynomials that are not 0 where it runs.
-    anchored: compared up to a constant offset, see `anchoring`.
+    anchored: compared up to a constant offset, see `sum_comparison.anchored`.
     needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
     reads: polynomials that are >= 0 where all that it reads is in bounds: the author answers for that, as for `inside`.
     perhaps: the same of an atomic that may read some of it in some lanes only: there it may be read at other times.

@@ -1,5 +1,5 @@
 """The report of `tlcheck run` for programs: everything measured, and where and when. Its classes are its form, as in
-`json`; what a process on the device has told stays as it is.
+`check_json`; what a process on the device has told stays as it is.
 """
 
 from __future__ import annotations

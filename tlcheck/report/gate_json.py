@@ -1,4 +1,4 @@
-"""The gate's result for programs: its classes are its form, as in `json`."""
+"""The gate's result for programs: its classes are its form, as in `check_json`."""
 
 from __future__ import annotations
 

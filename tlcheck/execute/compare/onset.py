@@ -2,7 +2,7 @@
 
 From the last one back, up to one that is right. What cannot be executed on the way is passed over, and said. The
 checkpoints between are mixed: some still have tile operators, or fragments of a block whose layouts are known and not
-applied yet (`traits.is_tiled`); in some, guards come later (`Checkpoint.is_unguarded`).
+applied yet (`kernel_traits.is_tiled`); in some, guards come later (`Checkpoint.is_unguarded`).
 """
 
 from __future__ import annotations

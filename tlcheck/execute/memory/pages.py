@@ -1,6 +1,6 @@
 """Global memory: tensors of which only those pages exist that a run touches.
 
-The methods are those of `memory.Cells`; positions are always arrays of indices into the elements of all pages.
+The methods are those of `cells.Cells`; positions are always arrays of indices into the elements of all pages.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class HappensBefore(VectorClock):
         self.buffers[place.name] = self.tensors.get(place.root, "")
 
     def active(self, mask: Mask) -> Mask:
-        """The active lanes of watched worlds; each world may be there several times, see `Machine.repeated`."""
+        """The active lanes of watched worlds; each world may be there several times, see `RunState.repeated`."""
         known = self._active_of.get(id(mask))
         if known is None:
             if len(self._active_of) >= _MOST_MASKS:

@@ -59,7 +59,9 @@ class Call:
         return f"{self.name}[{args}]" if args else self.name
 
     def origin(self, script: str) -> dict[str, Any] | None:
-        """See `tlcheck.lower.runs.Origin`; None where the function is no module's, or an argument has no literal."""
+        """See `tlcheck.lower.runs.CapturedOrigin`. None where the function is no module's, or an argument has no
+        literal.
+        """
         sources = {key: _source(value) for key, value in self.values.items()}
         if self.jit is None or None in sources.values():
             return None
