@@ -1,4 +1,4 @@
-"""Find the statements of a source that only some threads of a block may reach, or that differ between threads."""
+"""Find the statements of a function that only some threads of a block may reach, or that differ between threads."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tlcheck import exits
 from tlcheck.golden.comparison import GoldenGroup, grouped
 from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, REJECTED, SAME, UNUSABLE, WAITING, State
@@ -77,7 +78,7 @@ _KINDS = (SAME, CHANGED, MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOW
 
 
 def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: DiffForm) -> int:
-    """The report of `golden diff`. Returns the exit code: 1 where something that differs is not approved."""
+    """The report of `golden diff`. Returns the exit code: `FOUND` where something that differs is not approved."""
     revisions = Revisions(base, head)
     groups = grouped(revisions.comparisons)
     real = sum(len(group.names) for group in groups)
@@ -88,4 +89,4 @@ def write_revisions(console: Console, base: Contents, head: Contents, name: str,
     approved = f"; {open_} not approved" if open_ else "; all approved" if revisions.decided else ""
     notes = [f"{key}: {words}" for key, words in (*revisions.decided.items(), *revisions.problems.items())]
     write_groups_and_notes(console, groups, notes, f"{summary}{approved}", form)
-    return 1 if revisions.problems else 0
+    return exits.exit_code(found=bool(revisions.problems))

@@ -5,8 +5,8 @@ the last one of each warp. Two accesses of a cell race if they conflict and the 
 the first one to be over (`VectorClock`), or if they are of one warp in one epoch, by different threads.
 
 The shadow of a tensor also keeps the cluster of each access, by its first world: clusters are ordered with nothing.
-A shadow with events keeps
-the statement of each access, for a report. Without events a cell may stand for several (`unit_shadow`).
+A shadow with events keeps the statement of each access, for a report. Without events a cell may stand for several
+(`unit_shadow`).
 """
 
 from __future__ import annotations
