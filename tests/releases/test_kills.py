@@ -42,7 +42,7 @@ def kill(*argv: str, env: Mapping[str, str], after: float) -> None:
 
 def without_progress(text: str) -> str:
     """Return what else was said: a slow machine is told after each 30 s how far the command is."""
-    return re.sub(r"^tlcheck: .*, \d+ s: .*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^tlcheck: (.*, )?\d+ s: .*\n", "", text, flags=re.MULTILINE)
 
 
 def without_times(report: str) -> str:

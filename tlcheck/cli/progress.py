@@ -81,14 +81,18 @@ class Bar:
         self.update(completed=self.judged if self.judging else self.lowered, total=self.runs if is_known else None)
 
     def line(self) -> str:
-        """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run."""
+        """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run.
+
+        `90 s: kernel 352` of a command that counts for itself.
+        """
         is_known = 0 < self.runs >= self.lowered
         counted = f"{self.lowered} of {self.runs}" if is_known else str(self.lowered)
         parts = [f"{counted} lowered"] if self.runs or self.lowered else []
         judged = max(self.judged, self.ahead)
         parts += [f"{judged} checked"] if judged else []
+        parts += [] if parts or self.doing else ["starting"]
         doing = f": {self.doing}" if self.doing else ""
-        return f"{', '.join(parts) or 'starting'}, {time.monotonic() - self.began:.0f} s{doing}"
+        return f"{', '.join([*parts, f'{time.monotonic() - self.began:.0f} s'])}{doing}"
 
     def summary(self) -> str:
         """`1 kernel lowered, 9 known from earlier commands`."""

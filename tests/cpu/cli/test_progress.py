@@ -42,6 +42,7 @@ def test_nothing_follows_the_seconds_where_nothing_is_done() -> None:
         assert made.line().endswith(" s")
         made.stage("import kernels.py")
         assert made.line().endswith(" s: import kernels.py")
+        assert "starting" not in made.line()
 
 
 def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
