@@ -55,7 +55,7 @@ def into(place: str, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def one_line(said: str) -> str:
     """The line that is said; a loaded machine says how far it is as well."""
-    said = re.sub(r"^tlcheck: .*, \d+ s(: .*)?\n", "", said, flags=re.MULTILINE)
+    said = re.sub(r"^tlcheck: (.*, )?\d+ s(: .*)?\n", "", said, flags=re.MULTILINE)
     assert said.count("\n") == 1, said
     assert said.startswith("tlcheck: error: ")
     return said
