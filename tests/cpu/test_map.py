@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 PACKAGE = Path(__file__).parents[2] / "tlcheck"
 DOCS = PACKAGE.parent / "docs"
@@ -54,3 +60,13 @@ def test_names_on_a_page_are_modules_of_its_packages(page: str, packages: tuple[
     modules = {path.stem for package in packages for path in (PACKAGE / package).glob("*.py")}
     assert len(named) > 8
     assert named - modules - words - set(packages) == set()
+
+
+def test_every_package_above_the_cluster_is_kept_from_importing_it() -> None:
+    """A package below it may not anyway."""
+    rules = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    contracts = {contract["name"]: contract for contract in rules["contracts"]}
+    layers = [layer.split(" | ") for layer in contracts["Rooms import those below them"]["layers"]]
+    above = {f"tlcheck.{name}" for layer in layers[: layers.index(["cluster"])] for name in layer}
+    kept = contracts["Only the command line imports the cluster, and when it is asked to"]["source_modules"]
+    assert set(kept) == above
