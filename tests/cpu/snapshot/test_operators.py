@@ -136,6 +136,16 @@ def test_expressions_have_the_values_that_c_gives_them(
             assert not wrong, f"{domain.__name__}: {wrong[0]}"
 
 
+@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_without_gcc_only_ci_fails(
+    ci: str, outcome: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(outcome, match="apt install gcc"):
+        in_c([], [], tmp_path)
+
+
 def in_lanes(e: Expr, expected: Sequence[Result], at: Sequence[Point]) -> list[str]:
     """Executions: all points as lanes, and each alone."""
     lanes = {name: np.array([[p[name] for p in at]], kind_of(v.dtype).array) for name, v in VARIABLES.items()}
