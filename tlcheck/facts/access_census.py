@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tlcheck.facts.kernel_facts import AccessFacts, Count, InstructionFacts
 from tlcheck.facts.memory_sizes import space_of
+from tlcheck.facts.product_names import product_name
 from tlcheck.facts.trips import Trips
 from tlcheck.program.async_copies import copied_bytes
 from tlcheck.program.atomics import Pointer, Site, atomics, pointer
@@ -168,12 +169,10 @@ class Census:
         root = target.root if target is not None else "?"
         self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=self._warp)
 
-    def _mma(self, e: Expr, here: Here, signature: Signature) -> None:
-        texts = [str(a.value) for a in e.args if a.op == "str"]
-        kind = str(e.value).removeprefix("ptx_").replace("_", " ")
+    def _product(self, e: Expr, here: Here, signature: Signature) -> None:
+        """A warp or a warpgroup multiplies, or the thread that a warp elects for it."""
         group = WARPGROUP if signature.collective is Collective.WARPGROUP else self._warp
-        name = " ".join([kind, *(t for t in texts if t not in ("row", "col"))])
-        self._instructions[name] += _grouped(self._trips.count(here.scope), group)
+        self._instructions[product_name(e)] += _grouped(self._trips.count(here.scope), group)
 
     def _template(self, e: Expr, here: Here, signature: Signature) -> None:
         """A gemm that the release's CUDA templates make: its name has the shape."""
@@ -223,7 +222,9 @@ class Census:
 _COUNTED: Mapping[CountedAs, Callable[[Census, Expr, Here, Signature], None]] = {
     CountedAs.COPY: Census._async_copy,
     CountedAs.MATRICES: Census._matrix,
-    CountedAs.PRODUCT: Census._mma,
+    CountedAs.PRODUCT: Census._product,
+    CountedAs.NAMED_PRODUCT: Census._product,
+    CountedAs.TENSOR_PRODUCT: Census._product,
     CountedAs.LIBRARY_PRODUCT: Census._template,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlcheck.signatures.signature import Address, Collective, Family, Signature
+from tlcheck.signatures.signature import Address, Collective, CountedAs, Family, Signature
 
 FAMILY = Family(
     "mfma",
@@ -15,6 +15,7 @@ FAMILY = Family(
         )
     },
     needs="mfma",
+    counted=CountedAs.NAMED_PRODUCT,
 )
 
 TRANSPOSED = Family(

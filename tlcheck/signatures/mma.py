@@ -33,4 +33,5 @@ MMA_BLOCK_SCALE = Family(
         )
     },
     needs="mma.block_scale",
+    counted=CountedAs.PRODUCT,
 )

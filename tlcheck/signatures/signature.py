@@ -134,7 +134,9 @@ class CountedAs(Enum):
 
     COPY = "copy"  # to shared memory, by a thread
     MATRICES = "matrices"  # that a warp moves
-    PRODUCT = "product"  # of matrices
+    PRODUCT = "product"  # of matrices; its arguments begin with the words that name it
+    NAMED_PRODUCT = "named product"  # one whose first argument is the instruction's name
+    TENSOR_PRODUCT = "product in tensor memory"  # one whose descriptor says its shape
     LIBRARY_PRODUCT = "library product"  # one that the device library makes
 
 

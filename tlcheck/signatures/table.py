@@ -49,6 +49,7 @@ FAMILIES: tuple[Family, ...] = (
     wgmma.DESCRIPTORS,
     wgmma.DESCRIPTOR_OFFSETS,
     tcgen05.FAMILY,
+    tcgen05.PRODUCTS,
     tcgen05.DESCRIPTORS,
     exchanges.SHUFFLES,
     exchanges.VOTES,

@@ -8,9 +8,12 @@ from math import prod
 
 import pytest
 
+from tests.cpu.cost.kernels import snapshot as lowered_product
 from tests.fixtures.index import Fixture, read
 from tlcheck.facts import Facts, changes, from_json, to_json
 from tlcheck.facts.extract import facts_of
+from tlcheck.snapshot.ir import Evaluate, Seq, Stmt
+from tlcheck.snapshot.walk import rebuild
 
 ERA = [f for f in read().fixtures if f.path.startswith("era/")]
 OPERATIONS = {"read", "write", "atomic"}
@@ -65,6 +68,50 @@ def test_a_gemm_on_tensor_cores() -> None:
     layouts = {layout.buffer: layout for layout in found.layouts}
     assert (layouts["a"].kind, layouts["a"].annotated) == ("swizzle 128B", False)
     assert layouts["a"].digest == layouts["w"].digest
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "count"),
+    [
+        ("tensor_memory/serial", "tcgen05 mma ss m128n128 bf16 fp32", 4 * 4),  # steps of K, parts of a step
+        ("tensor_memory/pipelined", "tcgen05 mma ss m128n128 bf16 fp32", 2 * 4 + 4 + 4),  # two steps behind the loop
+        ("tensor_memory/scaled", "tcgen05 mma blockscaled ss m128n128 e4m3 fp32", 4 * 2),
+        ("clusters/two_blocks", "tcgen05 mma ss m256n128 bf16 fp32 cta_group::2", 3 * 4),  # of the block that issues
+        ("blackwell/narrow", "mma block scale m16n8k64 float32 mxf4nvf4 4 e2m1 e2m1 ue4m3", 2 * 2 * 2),  # of one warp
+    ],
+)
+def test_products_of_blackwell_are_counted_as_often_as_they_are_issued(path: str, name: str, count: int) -> None:
+    """One warp issues those in tensor memory: its elected thread does, within the device library."""
+    (fixture,) = (f for f in read().fixtures if f.path == f"{path}-0.1.15")
+    assert [(i.name, i.count.number) for i in facts_of(fixture.snapshot()).instructions] == [(name, count)]
+
+
+@pytest.mark.parametrize(("arch", "loops"), [("gfx942", 4), ("gfx950", 3 + 1)])
+def test_products_of_amd_are_counted_by_wave(arch: str, loops: int) -> None:
+    """Each of two waves has 2 x 8 tiles of 16 x 16, and four parts in each step of K."""
+    found = facts_of(lowered_product("product", arch)).instructions
+    assert [(i.name, i.count.number) for i in found] == [("mfma f32_16x16x16f16", 2 * loops * 4 * 2 * 8)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "words"),
+    [
+        ("gfx942", "512 mfma f32_16x16x16f16 -> 1024 mfma f32_16x16x16f16"),
+        ("sm_100", "16 tcgen05 mma ss m128n128 bf16 fp32 -> 32 tcgen05 mma ss m128n128 bf16 fp32"),
+    ],
+)
+def test_twice_the_products_are_a_change_of_tensor_cores(arch: str, words: str) -> None:
+    """A release that issues each product once more."""
+    (serial,) = (f for f in read().fixtures if f.path == "tensor_memory/serial-0.1.15")
+    snapshot = lowered_product("product", arch) if arch == "gfx942" else serial.snapshot()
+    doubled = {name: replace(f, body=rebuild(f.body, _twice)) for name, f in snapshot.checkpoints.items()}
+    (change,) = changes(facts_of(snapshot), facts_of(replace(snapshot, checkpoints=doubled)))
+    assert change.words == f"kernel: {words} in a block"
+
+
+def _twice(old: Stmt, new: Stmt) -> Stmt:
+    is_product = isinstance(new, Evaluate) and new.value.value in ("tvm_mfma", "ptx_tcgen05_mma_ss")
+    return Seq((new, new)) if is_product else new
 
 
 def test_instructions_of_a_warp_are_counted_by_its_width() -> None:

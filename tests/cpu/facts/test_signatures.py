@@ -69,6 +69,24 @@ def test_products_of_tensor_cores_are_counted_by_warp_or_warpgroup(name: str, gr
     assert found.count.number == -(-facts.threads // group)
 
 
+@pytest.mark.parametrize(
+    ("name", "descriptor", "end", "words"),
+    [
+        ("ptx_tcgen05_mma_ss", 136316048, (1, 0), "ss m128n128 fp16 fp32 ws"),
+        ("ptx_tcgen05_mma_ts", 136316032, (1,), "ts m128n128 fp16 fp16 cta_group::2"),
+        ("ptx_tcgen05_mma_ss", None, (0, 0), "ss m?n? fp16 ?"),
+    ],
+)
+def test_a_product_in_tensor_memory_is_named_by_its_descriptor(
+    name: str, descriptor: int | None, end: tuple[int, ...], words: str
+) -> None:
+    """(type of A, A, its offset, B, its offset, sums, their offset, descriptor, whether it adds, four masks, forms)."""
+    word = Expr("var", "uint32", value="word", uid=90_111) if descriptor is None else number(descriptor)
+    args = (text("fp16"), *[number(0)] * 6, word, *[number(0)] * 5, *map(number, end))
+    facts = facts_of(lowered("0.1.15", [Evaluate(call(name, *args))]))
+    assert [i.name for i in facts.instructions] == [f"tcgen05 mma {words}"]
+
+
 @pytest.mark.parametrize("release", ["old", "new"])
 def test_what_ldmatrix_reads_is_shared_memory_in_both_forms(release: str) -> None:
     target = Expr("var", "handle", value="r", uid=90_110)

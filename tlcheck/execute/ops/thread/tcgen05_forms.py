@@ -12,6 +12,7 @@ import numpy as np
 from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.execute.ops.thread.mma import kind_named
 from tlcheck.execute.stops import Illegal, NotModelled
+from tlcheck.signatures.tcgen05 import bits, constant_bits, descriptor, is_of_pair, shape_of, weights_stay
 from tlcheck.snapshot.ir import Expr
 
 LANES = 128  # of tensor memory
@@ -54,9 +55,6 @@ _NOT_MODELLED = {
     (13, 2): "a negated operand",
     (30, 2): "a shift of B",
 }
-_DESCRIPTOR = {"ptx_tcgen05_mma_ss": 7, "ptx_tcgen05_mma_ts": 7}
-_OF_TWO_BLOCKS = {"ptx_tcgen05_mma_ss": 14, "ptx_tcgen05_mma_ts": 13, "ptx_tcgen05_mma_blockscaled_ss": 15}
-_WEIGHTS_STAY = 13  # of the arguments of mma_ss: whether it is tcgen05.mma.ws
 
 
 @dataclass(frozen=True)
@@ -93,15 +91,14 @@ class ProductForm:
 
 def form_of(e: Expr) -> ProductForm:
     """The form of a call. Raises NotModelled for one that is not known."""
-    word = e.args[_DESCRIPTOR[str(e.value)]]
+    word = descriptor(e)
     if word.op != "int" or not isinstance(word.value, int):
         raise NotModelled(f"{e.value} with an instruction descriptor that is no constant")
-    stays = e.value == "ptx_tcgen05_mma_ss" and len(e.args) > _WEIGHTS_STAY and bool(e.args[_WEIGHTS_STAY].value)
     named = kind_named(e.args[0])
     kind = _KIND_OF.get(named.name)
     if kind is None:
         raise NotModelled(f"{e.value} of {named.name}")
-    return replace(decode(word.value, kind, stays), blocks=2 if is_of_pair(e) else 1)
+    return replace(decode(word.value, kind, weights_stay(e)), blocks=2 if is_of_pair(e) else 1)
 
 
 SCALE_BITS = 3 << 29 | 3 << 4
@@ -113,22 +110,11 @@ def scaled_form_of(e: Expr) -> ProductForm:
 
     Its descriptor may vary in the numbers of the factors alone, which are added with `bitwise_or`.
     """
-    word, named = constant_bits(e.args[7]), kind_named(e.args[0])
+    word, named = constant_bits(descriptor(e)), kind_named(e.args[0])
     if _KIND_OF.get(named.name) != "f8f6f4" or not word >> 23 & 1 or word >> 31:
         raise NotModelled(f"{e.value} of {named.name} with the descriptor {word:#x}")
     plain = word & ~SCALE_BITS & ~(1 << 23) | 1 << 4  # its sums are float32
     return replace(decode(plain, "f8f6f4"), blocks=2 if is_of_pair(e) else 1)
-
-
-def constant_bits(e: Expr) -> int:
-    """The constant in a descriptor; the rest of it has to stay within `SCALE_BITS`, see `numbers_of`."""
-    if e.op == "int" and isinstance(e.value, int):
-        return e.value
-    if e.op == "call" and e.value == "bitwise_or":
-        return sum(constant_bits(a) for a in e.args)
-    if e.op == "bitwise_or":
-        return sum(constant_bits(a) for a in e.args)
-    return 0
 
 
 def numbers_of(word: Array, constant: int) -> tuple[Array, Array]:
@@ -140,31 +126,19 @@ def numbers_of(word: Array, constant: int) -> tuple[Array, Array]:
     return word >> 29 & 3, word >> 4 & 3
 
 
-def is_of_pair(e: Expr) -> bool:
-    """Whether a call is an instruction of two blocks of a cluster (.cta_group::2)."""
-    place = _OF_TWO_BLOCKS.get(str(e.value))
-    if place is not None and len(e.args) > place and e.args[place].value:
-        return True
-    return dict(e.annotations).get("use_2cta", "0") not in ("0", "False")
-
-
 def decode(word: int, kind: str, stays: bool = False) -> ProductForm:
     """Return what the bits of an instruction descriptor say, for an instruction of a kind such as f16."""
     for (place, width), what in _NOT_MODELLED.items():
-        if _bits(word, place, width):
+        if bits(word, place, width):
             raise NotModelled(f"tcgen05.mma with {what}")
     try:
-        left, right = (kind_of(_ELEMENTS[kind][_bits(word, place, 3)]) for place in (7, 10))
-        total = kind_of(_SUMS[kind][_bits(word, 4, 2)])
+        left, right = (kind_of(_ELEMENTS[kind][bits(word, place, 3)]) for place in (7, 10))
+        total = kind_of(_SUMS[kind][bits(word, 4, 2)])
     except KeyError:
         raise NotModelled(f"tcgen05.mma.kind::{kind} with the descriptor {word:#x}") from None
-    left_by_k, right_by_k = (not _bits(word, place, 1) for place in (15, 16))
-    m, n = _bits(word, 24, 5) << 4, _bits(word, 17, 6) << 3
+    left_by_k, right_by_k = (not bits(word, place, 1) for place in (15, 16))
+    m, n = shape_of(word)
     return ProductForm(m, n, _ROW_BITS // left.bits, left, right, total, left_by_k, right_by_k, stays)
-
-
-def _bits(word: int, place: int, width: int) -> int:
-    return word >> place & ((1 << width) - 1)
 
 
 def refuse_other_shapes(form: ProductForm, line: int, world: int, thread: int) -> None:

@@ -22,7 +22,7 @@ from tlcheck.execute.memory.values import Array, Value, nothing_in
 from tlcheck.execute.ops.thread.cluster_peers import destinations
 from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier
 from tlcheck.execute.ops.thread.mma import finished, multiplied
-from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, form_of, is_of_pair, refuse_other_shapes
+from tlcheck.execute.ops.thread.tcgen05_forms import ProductForm, form_of, refuse_other_shapes
 from tlcheck.execute.ops.thread.tcgen05_operands import (
     Issuer,
     LocatedOperand,
@@ -35,6 +35,7 @@ from tlcheck.execute.ops.thread.tcgen05_operands import (
 from tlcheck.execute.ops.thread.tensor_memory import ROOT, require_one_group
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.execute.stops import NotModelled
+from tlcheck.signatures.tcgen05 import is_of_pair
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -9,10 +9,11 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.ops.thread.tcgen05_forms import constant_bits, numbers_of, scaled_form_of
+from tlcheck.execute.ops.thread.tcgen05_forms import numbers_of, scaled_form_of
 from tlcheck.execute.ops.thread.tcgen05_mma import issuing
 from tlcheck.execute.ops.thread.tcgen05_operands import Issuer, in_shared
 from tlcheck.execute.ops.thread.tcgen05_scales import ScaleFactors
+from tlcheck.signatures.tcgen05 import constant_bits, descriptor
 from tlcheck.snapshot.ir import Expr
 
 _SCALES_A, _SCALES_B = 9, 11
@@ -25,7 +26,7 @@ def product(e: Expr, program: KernelProgram) -> Computation:
 
     Of two blocks each has the factors of its own rows of A, and of all columns of B.
     """
-    form, constant, word = scaled_form_of(e), constant_bits(e.args[7]), program.code(e.args[7])
+    form, constant, word = scaled_form_of(e), constant_bits(descriptor(e)), program.code(descriptor(e))
     left = in_shared(e, 1, (form.m, form.k), form.left, form.left_by_k, program, form.blocks)
     rows = form.m // form.blocks
     of_a = ScaleFactors.of(e, _SCALES_A, rows, form.blocks, program)

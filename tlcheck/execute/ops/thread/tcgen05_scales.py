@@ -20,11 +20,12 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.ops.scale_factors import factors
-from tlcheck.execute.ops.thread.tcgen05_forms import LANES, is_of_pair
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES
 from tlcheck.execute.ops.thread.tcgen05_mma import ProductsUnderWay
 from tlcheck.execute.ops.thread.tcgen05_operands import Blocks, Issuer, issuers
 from tlcheck.execute.ops.thread.tensor_memory import WORD, TensorMemory, base, name_in, require_one_group
 from tlcheck.execute.stops import NotModelled
+from tlcheck.signatures.tcgen05 import is_of_pair
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -20,10 +20,11 @@ from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
 from tlcheck.execute.ops.thread.cluster_peers import clusters_of, moved
-from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, is_of_pair, scaled_form_of
+from tlcheck.execute.ops.thread.tcgen05_forms import LANES, form_of, scaled_form_of
 from tlcheck.execute.ops.thread.warps import of_warp
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.stops import Deadlock, Illegal, NotModelled
+from tlcheck.signatures.tcgen05 import is_of_pair
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.targets.nvidia import WARP
