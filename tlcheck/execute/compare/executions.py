@@ -73,7 +73,7 @@ def _first(snapshot: Snapshot, request: Request) -> tuple[Execution, Request]:
 
 def _of_other_sizes(snapshot: Snapshot, request: Request, done: Execution) -> Iterator[Request]:
     """Requests for other sizes than those that were drawn."""
-    if isinstance(request.blocks, int):
+    if isinstance(request.blocks, int) and SOURCE in snapshot.checkpoints:
         most = target(snapshot.target).limits.grid
         for chosen in others(snapshot.checkpoints[SOURCE], dict(done.sizes), most):
             less = replace(request.budget, seconds=_PART * request.budget.seconds)

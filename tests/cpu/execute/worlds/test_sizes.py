@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, variable
@@ -103,3 +104,9 @@ def test_no_grid_is_larger_than_the_targets() -> None:
     by = Thread(variable("by"), "blockIdx.y", N, call("use"))
     assert list(others(kernel.function(by), {"n": 64}, MOST)) == ALL
     assert len(list(others(kernel.function(by), {"n": 64}, (1, 1 << 30, 1)))) == len(ALL) + 1
+
+
+def test_there_is_none_where_a_snapshot_has_no_source() -> None:
+    empty = replace(_wrong_in_a_tail(), checkpoints={})
+    found, _ = executed(empty, Request())
+    assert (found.outputs, found.also) == ((), ())
