@@ -59,7 +59,7 @@ def _node(fields: Any, chance: random.Random, kinds: tuple[str, ...] = ()) -> tu
 
 def _constant(fields: Any, chance: random.Random) -> None:
     _, node = _node(fields, chance, ("int", "float"))
-    if node[0] == "int":
+    if node[0] == "int" and type(node[2]) is int:  # unless an earlier change made it something else
         node[2] = chance.choice((0, 1, -1, 3, 1 << 20, 2**31, 2**63, 10**30, node[2] + 1, node[2] - 1, -node[2]))
     elif node[0] == "float":
         node[2] = chance.choice((0.0, "nan", "inf", "-inf", 1e308, 5e-324))
