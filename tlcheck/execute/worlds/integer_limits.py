@@ -59,8 +59,10 @@ class _Uses:
 
 def limits(function: Function, sizes: Mapping[str, int]) -> Mapping[str, ElementLimits]:
     """The limits of each tensor of integers whose elements decide where a kernel accesses or how often a loop runs."""
-    uses, found = _uses(function), dict[str, ElementLimits]()
     tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
+    if not tensors:
+        return {}
+    uses, found = _uses(function), dict[str, ElementLimits]()
 
     def note(uid: int, change: Callable[[ElementLimits], ElementLimits]) -> None:
         name = tensors[uid]
@@ -157,13 +159,15 @@ def _of_index(
 
 def _outer(root: Expr, tensors: Mapping[int, str]) -> set[int]:
     """Find the tensors whose elements take part in an expression, and do not only say which element is read."""
-    left, found = [root], set[int]()
+    left, seen, found = [root], {root}, set[int]()
     while left:
         e = left.pop()
         if (uid := _tensor(e, tensors)) is not None:
             found.add(uid)
         elif e.op != "load":
-            left += e.args
+            new = [a for a in e.args if a not in seen]  # one expression may stand in many others
+            seen.update(new)
+            left += new
     return found
 
 

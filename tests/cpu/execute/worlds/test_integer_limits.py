@@ -61,6 +61,15 @@ def test_a_place_stays_in_its_axis(index: Expr, below: int | None) -> None:
     assert found is None or not found.counts
 
 
+@pytest.mark.timeout(20)
+def test_one_expression_may_stand_in_many() -> None:
+    """Each term is the one before it, twice: 2**60 ways lead to the element."""
+    total = PAGE
+    for _ in range(60):
+        total = _of("min", total, total)
+    assert _found(_row(total)) == ElementLimits(below=100)
+
+
 def test_a_place_in_a_variable_is_one() -> None:
     assert _found(Bind(K, PAGE), _row(K)) == ElementLimits(below=100)
     assert _found(Store(J, (_int(0),), PAGE), _row(Expr("load", "int32", (_int(0),), buffer=J))) == ElementLimits(
