@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
-from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import children, postorder, statements
 
 
-def divergent_calls(function: Function, names: Collection[str]) -> Iterator[Stmt]:
-    """The calls of these names under a condition, or in a loop, that may differ between the threads of a block."""
+def divergent_calls(function: Function, wanted: Callable[[Expr], bool]) -> Iterator[Stmt]:
+    """The wanted calls under a condition, or in a loop, that may differ between the threads of a block."""
     for stmt, divergent, _ in _reached(function, differing(function)):
-        if divergent and isinstance(stmt, Evaluate) and name_of_call(stmt.value) in names:
+        if divergent and isinstance(stmt, Evaluate) and wanted(stmt.value):
             yield stmt
 
 

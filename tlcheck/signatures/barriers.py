@@ -22,7 +22,6 @@ _SYNC_THREADS: dict[str, Signature | Form] = {
     "sync_threads": _BLOCK,
     "sync_threads_partial": _BLOCK,
 }
-SYNC_THREADS = frozenset(_SYNC_THREADS)  # tvm_storage_sync has barriers of other scopes too
 
 FAMILY = Family(
     "bar.sync",

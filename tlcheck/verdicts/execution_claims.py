@@ -41,7 +41,7 @@ from tlcheck.program.updates import parted_updates
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.scope import block_scope, input_scope
 from tlcheck.scope.claim_scope import ALL, DRAWN, GIVEN, SOME, ClaimScope, Limit
-from tlcheck.signatures.barriers import SYNC_THREADS, is_sync_threads
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Evaluate, If, Snapshot, Stmt
@@ -410,9 +410,11 @@ class _Claims:
 
     def _missed_before(self, stmt: Stmt | None) -> str:
         """Name the barrier of all threads that stands in a branch, where some threads wait at a later one in vain."""
+        if stmt is None or not _is_barrier(stmt):
+            return ""
         lowered = self._snapshot.checkpoints[LOWERED]
-        missed = [each for each in divergent_calls(lowered, SYNC_THREADS) if _is_barrier(each) and _counts_all(each)]
-        if stmt is None or not _is_barrier(stmt) or not missed or stmt in missed:
+        missed = [each for each in divergent_calls(lowered, is_sync_threads) if _counts_all(each)]
+        if not missed or stmt in missed:
             return ""
         tir = line_of(self._snapshot, LOWERED, missed[0])
         return f"; some threads may not take the branch with the barrier of TIR line {tir}"

@@ -255,7 +255,8 @@ class Faults:
 
     def of_absent(self, illegal: Illegal) -> Fault | None:
         """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""
-        found = next(divergent_calls(self._function, _REDUCTIONS), None) if isinstance(illegal, AbsentLanes) else None
+        reductions = divergent_calls(self._function, lambda call: name_of_call(call) in _REDUCTIONS)
+        found = next(reductions, None) if isinstance(illegal, AbsentLanes) else None
         if found is None:
             return None
         act = self._made(str(illegal), (0, 0, 0), illegal.lane, found)
