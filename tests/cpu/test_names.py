@@ -22,7 +22,7 @@ FOREIGN = {"shared.dyn", "tvm.ir.save_json"}  # a scope, and a function of TVM
 
 
 def test_what_a_docstring_names_is_in_the_module_or_class_that_it_names() -> None:
-    """Of `tlcheck.lower.runs.Lowered` the last two words are looked up, where the first of them is one of ours."""
+    """The last two words of `tlcheck.lower.runs.Lowered` are looked up, where the first of them is one of ours."""
     sources = {file: file.read_text() for file in PACKAGE.rglob("*.py")}
     defined: dict[str, set[str]] = defaultdict(set)
     named = set()

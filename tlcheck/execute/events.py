@@ -122,7 +122,7 @@ class Observer:
         """Such a side of a branch runs; such a loop of so many iterations that each part of a pipeline of it runs."""
 
     def turned(self, side: Side | None) -> None:
-        """What happens from now on is on this side of a branch whose sides run beside one another; None outside all."""
+        """The run turns to this side of a branch whose sides run beside one another; None: it leaves all of them."""
 
     # ---- accesses to shared and global memory
 

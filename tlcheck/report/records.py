@@ -1,4 +1,4 @@
-"""What the reports for programs share: records made of the results that they tell, their text, and parts of several."""
+"""Make records and text for programs of results; parts that several reports share."""
 
 from __future__ import annotations
 

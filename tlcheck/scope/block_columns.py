@@ -1,4 +1,4 @@
-"""What one level of a kernel does with the numbers of its blocks, as columns: a value for each block of the grid."""
+"""Read how one level of a kernel uses the numbers of its blocks, as columns: a value for each block of the grid."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DESCRIPTORS = frozenset((_TILED, _IM2COL))
 class TensorMap:
     """A tensor map, by the call that makes it (CUDA driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col).
 
-    Of numbers of each axis, those of the innermost axis stand first.
+    The numbers of the innermost axis stand first.
 
     pixels: whether its boxes are of pixels (im2col). number: of the type of the elements. tensor: the pointer.
     sizes, octets: of the tensor, and its strides in bytes.

@@ -41,7 +41,7 @@ class Collective(Enum):
 
 
 class Leaves(Enum):
-    """What threads leave."""
+    """Threads leave one of these."""
 
     ITERATION = "iteration"
     LOOP = "loop"

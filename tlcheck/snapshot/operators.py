@@ -210,7 +210,7 @@ def _sign(a: Any) -> Any:
 
 
 def _shift_left(numbers: Numbers, dtype: DType) -> Apply:
-    """What the numbers of arrays may hold, and Python's do, is lost in the type."""
+    """The type loses what numbers of arrays may hold, and Python's do."""
     held, bits = numbers.holding(dtype), dtype.bits
 
     def shift(a: Any, by: Any) -> Any:
@@ -300,4 +300,4 @@ COMMUTING = frozenset(name for name, each in OPERATORS.items() if each.commutes)
 MIRRORED = {name: each.mirrored for name, each in OPERATORS.items() if each.mirrored}
 OPPOSITE = {name: each.opposite for name, each in OPERATORS.items() if each.opposite}
 ORDER = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}
-"""Of an order: the positions of its smaller and its larger side, and how far apart integers are at least."""
+"""The positions of the smaller and the larger side of an order, and how far apart integers are at least."""

@@ -34,7 +34,7 @@ def _imported(room: str, imports: grimp.ImportGraph) -> Iterator[str]:
 
 @pytest.mark.parametrize("result", code.PARTS)
 def test_what_a_part_imports_is_a_part(result: str, imports: grimp.ImportGraph) -> None:
-    """Of the packages that say what a kernel means; the others bring it there."""
+    """Only packages that say what a kernel means count; the others bring it there."""
     parts = code.PARTS[result]
     assert [part for part in parts if not (PACKAGE / part).exists()] == []
     rooms = _rooms(parts)

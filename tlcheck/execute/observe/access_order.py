@@ -27,7 +27,7 @@ PROXY_FENCE = "fence.proxy.async"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AccessForm:
-    """What an event does to cells.
+    """An event does this to cells.
 
     kind: read, write or atomic, also with its operation; empty where it is no access. proxy: by which it is made: the
     async one sees what threads have written only after a fence (PTX 8.2.3.1). under_way: it is over for nobody before

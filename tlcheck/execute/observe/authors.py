@@ -138,7 +138,7 @@ class Author(HappensBefore):
         return self.machine.pointers.owner(name)
 
     def turned(self, side: Side | None) -> None:
-        """What happens from now on is on this side of a branch."""
+        """The run turns to this side of a branch."""
         self._side = side
 
     def async_product(self, place: Place, begins: bool) -> None:

@@ -1,4 +1,4 @@
-"""Which ways a run takes, as observers are told of branches and loops that numbers in memory steer."""
+"""Observers are told which ways a run takes, where numbers in memory steer its branches and loops."""
 
 from __future__ import annotations
 
