@@ -6,11 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
-from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomics, unread_because
+from tlcheck.program.atomics import (
+    FoundAtomics,
+    PlainAtomic,
+    Pointer,
+    Site,
+    atomics,
+    is_tile_atomic,
+    unread_because,
+)
 from tlcheck.program.generated import is_ever_complemented, is_lost, of_halves, refusals
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
+from tlcheck.program.parted_tiles import is_tile_call
 from tlcheck.program.promotion import shows_promotion
 from tlcheck.program.release import Release
 from tlcheck.program.threads import first_threads
@@ -21,11 +30,12 @@ from tlcheck.prove.evidence import Evidence, at, evidence
 from tlcheck.prove.footprints import Memory
 from tlcheck.prove.known_fingerprints import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
+from tlcheck.prove.stores import writes
 from tlcheck.reasons import CUDA, INTERNAL, UNSAID, Reason
 from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.equality import united
-from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
+from tlcheck.snapshot.ir import Evaluate, Expr, Snapshot, Stmt, Store, Unknown
 from tlcheck.targets.lookup import TARGETS
 
 _REFERENCES = (Checkpoint.SOURCE, Checkpoint.INTENT)
@@ -225,11 +235,11 @@ def _evidence(comparison: Comparison) -> Evidence:
 
 def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:
     """Return what else reaches the destination here and not in the source: calls that take its address, and plain
-    stores.
+    stores. A tile operator of the source that writes there (T.clear) becomes a store.
     """
     root = compared.match.source[0].target.root
     calls = tuple(sorted(_calls_on(program, root) - _calls_on(intent, root)))
-    stored = _stores_to(program, root) > _stores_to(intent, root)
+    stored = _stores_to(program, root) > _stores_to(intent, root) + _tiles_to(intent, root)
     return replace(compared, calls=calls, stored=stored)
 
 
@@ -255,4 +265,15 @@ def _names(program: Program, e: Expr, root: str) -> bool:
 def _stores_to(program: Program, root: str) -> int:
     return sum(
         1 for p in program.statements if isinstance(p.stmt, Store) and program.roots.of(p.stmt.buffer.data) == root
+    )
+
+
+def _tiles_to(program: Program, root: str) -> int:
+    return sum(
+        1
+        for p in program.statements
+        if isinstance(p.stmt, Evaluate)
+        and is_tile_call(p.stmt)
+        and not is_tile_atomic(p.stmt.value)
+        and root in writes(program, p)
     )

@@ -12,7 +12,7 @@ import pytest
 import tlcheck.verdicts.rules
 from tests.cpu.mutations.tools import rewrite
 from tests.fixtures.index import Fixture, read
-from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import postorder, rebuild
 from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 from tlcheck.verdicts.claim import Finding
@@ -152,6 +152,30 @@ def test_an_atomic_that_is_gone_is_refuted() -> None:
     finding = only(judge_atomics(snapshot))
     assert (finding.rule, finding.checkpoint) == ("TLA006", "device-tir")
     assert "the atomic is gone" in finding.what
+
+
+def test_a_store_of_a_tile_operator_is_not_the_atomics() -> None:
+    """T.clear of the destination, a tile operator in the source, is a store where the atomic is gone."""
+
+    def cleared(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Evaluate) or stmt.value.value != "atomicadd":
+            return stmt
+        zero = Expr("float", "float32", value=0.0)
+        return Seq((Evaluate(replace(stmt.value, value="fill", args=(stmt.value.args[1], zero))), stmt))
+
+    def stored(stmt: Stmt) -> Stmt:
+        if not is_atomic(stmt):
+            return stmt
+        assert isinstance(stmt, Evaluate)
+        (load,) = stmt.value.args[0].args
+        assert load.buffer is not None
+        return Store(load.buffer, load.args, Expr("float", "float32", value=0.0))
+
+    snapshot = at(example("TLA009-good").snapshot(), "device-tir", stored)
+    assert only(judge_atomics(snapshot)).rule == "TLA009"
+    for checkpoint in ("source", "intent"):
+        snapshot = at(snapshot, checkpoint, cleared)
+    assert only(judge_atomics(snapshot)).rule == "TLA006"
 
 
 def test_an_atomic_that_may_be_in_what_is_not_understood_is_undecided() -> None:
