@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -323,17 +324,22 @@ def loops_of(site: Site) -> list[Expr]:
 
 
 def shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
-    """Loops around the written atomics that all sites have too: by variable, else by name in the same order."""
+    """Loops around the written atomics that all sites have too: by variable, else by name in the same order.
+
+    A name that two loops of the source have says nothing: the outer one may be gone, and the inner one be left.
+    """
     source = loops_of(c.match.source[0])
     if any([v.uid for v in loops_of(w)] != [v.uid for v in source] for w in c.match.source):
         return frozenset(), {}
+    named = Counter(str(a.var.value) for a in c.match.source[0].scope.axes)
     aliases: dict[int, int] = {}
     for site in c.match.sites:
         there = loops_of(site)
         for position, loop in enumerate(source):
             if any(v.uid == loop.uid for v in there):
                 continue
-            if position < len(there) and str(there[position].value) == str(loop.value):
+            name = str(loop.value)
+            if position < len(there) and str(there[position].value) == name and named[name] == 1:
                 aliases[there[position].uid] = loop.uid
             else:
                 return frozenset(), {}
