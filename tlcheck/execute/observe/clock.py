@@ -40,7 +40,7 @@ from tlcheck.execute.schedule.clusters import Clusters
 
 PENDING = np.iinfo(np.int32).max  # the time of a copy under way: over for nobody
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next
-BARRIERS = 128  # mbarriers of a block that have a time of their own
+BARRIERS = 128  # mbarriers of a block that have a time of their own, if it has no more
 
 
 def same_epoch(one: Array, other: Array | int) -> Array:
@@ -71,16 +71,23 @@ class VectorClock(Observer):
 
     mask: (worlds, threads). key: the barrier that an event is about. overtaken: warps, the first of each branch, that
     may wait for ever (see `phase_waited`). warps: of a block, those that stand for products included. cores: of warp w
-    it is w + cores; 0 where products are not told apart from their warp.
+    it is w + cores; 0 where products are not told apart from their warp. barriers: mbarriers of a block.
     """
 
     def __init__(
-        self, threads: int, width: int, watched: Mask, clusters: Clusters | None = None, products: bool = False
+        self,
+        threads: int,
+        width: int,
+        watched: Mask,
+        clusters: Clusters | None = None,
+        products: bool = False,
+        barriers: int = BARRIERS,
     ) -> None:
         """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept.
 
-        products: whether tensor cores have times of their own.
+        products: whether tensor cores have times of their own. barriers: mbarriers of a block that have.
         """
+        self.barriers = barriers
         warps = -(-threads // width)
         self.cores = warps if products else 0
         self.warps, self.width, self.watched = warps + self.cores, width, watched
@@ -90,8 +97,8 @@ class VectorClock(Observer):
         self.leaders = worlds if clusters is None else clusters.leaders
         self.rank = rank
         self.rows = size * self.warps  # warps of a cluster
-        self.agents = self.rows + size * BARRIERS
-        self.first_row, self._first_barrier = rank * self.warps, self.rows + rank * BARRIERS
+        self.agents = self.rows + size * barriers
+        self.first_row, self._first_barrier = rank * self.warps, self.rows + rank * barriers
         self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
         self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(len(watched), self.warps)
         self.clocks[worlds[:, None], np.arange(self.warps), self._own] = EPOCH
@@ -257,7 +264,7 @@ class VectorClock(Observer):
 
     def agent(self, key: object, world: int | Array) -> Array:
         """The number of an mbarrier of a world among the agents."""
-        number = self._mbarriers.setdefault(key, len(self._mbarriers) % BARRIERS)
+        number = self._mbarriers.setdefault(key, len(self._mbarriers) % self.barriers)
         return np.asarray(self._first_barrier[world] + number)
 
     def own_of(self, world: int, warps: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements, Disagreement
-from tlcheck.execute.observe.clock import VectorClock
+from tlcheck.execute.observe.clock import BARRIERS, VectorClock
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.schedule.clusters import acts_across, cluster_of, made
@@ -24,7 +25,7 @@ from tlcheck.program.idle import using
 from tlcheck.program.unused import unused
 from tlcheck.signatures.signature import Completion
 from tlcheck.signatures.table import signature_of
-from tlcheck.snapshot.ir import Function
+from tlcheck.snapshot.ir import Alloc, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class HappensBefore(VectorClock):
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
         clusters = made(machine.worlds, cluster_of(machine.function)) if acts_across(machine.function) else None
-        products = _has_products(machine.function)
-        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters, products)
+        products, barriers = _has_products(machine.function), _mbarriers(machine.function)
+        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters, products, barriers)
         self.machine = machine
         self.tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self.buffers: dict[str, str] = {}
@@ -101,6 +102,16 @@ class HappensBefore(VectorClock):
         if not isinstance(value, np.ndarray) or not active.any():
             return None
         return AccessedElements(place, position, active).disagreement(len(self.watched), value)
+
+
+@lru_cache(maxsize=64)
+def _mbarriers(function: Function) -> int:
+    """The mbarriers that have a time of their own: all that the function declares, if these are many."""
+    buffers = [
+        s.buffer for s in statements(function.body) if isinstance(s, Alloc) and s.buffer.scope.endswith("barrier")
+    ]
+    sizes = [prod(n.value for n in b.shape if isinstance(n.value, int)) for b in buffers]
+    return max(BARRIERS, sum(sizes))
 
 
 @lru_cache(maxsize=64)

@@ -37,7 +37,7 @@ from tlcheck.execute.observe.access_order import (
 )
 from tlcheck.execute.observe.accesses import About, AccessedCells, AccessedElements, Chosen, KnownAccesses
 from tlcheck.execute.observe.cell_shadow import CellShadow
-from tlcheck.execute.observe.clock import BARRIERS, PENDING
+from tlcheck.execute.observe.clock import PENDING
 from tlcheck.execute.observe.races import A_BARRIER, AGREEMENT, BLOCKS, EXCHANGE, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.observe.release_order import Releases
 from tlcheck.execute.observe.repeats import Repeats
@@ -351,7 +351,7 @@ class Watch(AccessOrder[_Checked]):
             return np.asarray(leaders)
         agents = last.agent[0].take(cell) if isinstance(last, LastWrites) else np.full(len(at), row)
         barriers = agents >= self.rows  # a bulk copy, which is over with an mbarrier of the block whose cells these are
-        rank = np.where(barriers, (agents - self.rows) // BARRIERS, agents // self.warps)
+        rank = np.where(barriers, (agents - self.rows) // self.barriers, agents // self.warps)
         return np.asarray(self.peers[leaders, rank])
 
     def _report_after(self, access: _Checked, last: LastAccesses, row: int, at: int, missing: str) -> None:

@@ -8,6 +8,7 @@ lets parity 1 pass.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.stops import Illegal, NotModelled, Overrun, SourceUnclear
 from tlcheck.snapshot.ir import Block, Expr
 
-_ROOM = 64  # barriers of one buffer
+_ROOM = 1024  # barriers of get_mbarrier, whose number older releases may not declare
 _MOST_KEPT = 64
 
 
@@ -63,17 +64,22 @@ class Barriers:
     observers: Observers
 
     @classmethod
-    def of(cls, program: KernelProgram, name: str) -> Barriers:
-        """The barriers of a buffer, made at their first use."""
+    def of(cls, program: KernelProgram, name: str, room: int = _ROOM) -> Barriers:
+        """The barriers of a buffer, made at their first use. room: how many there are."""
         key = f"mbarrier {name}"
         if key not in program.state.shared:
-            shape = (len(program.state.worlds), _ROOM)
+            shape = (len(program.state.worlds), room)
             count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
             unsure = np.zeros(shape, np.bool_)
             program.state.shared[key] = cls(name, count, pending, octets, phase, coming, unsure, program.observers)
         found = program.state.shared[key]
         assert isinstance(found, Barriers)
         return found
+
+    @property
+    def room(self) -> int:
+        """The number of barriers."""
+        return int(self.count.shape[1])
 
     def make(self, world: int, place: int, count: int) -> None:
         """A fresh barrier for `count` arrivals."""
@@ -137,7 +143,7 @@ class Barrier:
     def __call__(self, frame: Frame) -> Named:
         """The barriers that active lanes name: found once for one number and the same lanes."""
         index = self.index.run(frame)
-        if isinstance(index, np.ndarray) or not 0 <= index < _ROOM:
+        if isinstance(index, np.ndarray) or not 0 <= index < self.barriers.room:
             return self._several(frame.mask(), index)
         key = int(index), id(frame.active)
         if key not in self.kept:
@@ -161,7 +167,7 @@ class Barrier:
         found = []
         for world in np.flatnonzero(mask.any(axis=-1)).tolist():
             for number in np.unique(numbers[world][mask[world]]).tolist():
-                if not 0 <= number < _ROOM:
+                if not 0 <= number < self.barriers.room:
                     raise Illegal(f"{self.barriers.name}[{number}] is out of bounds", 0, world, 0)
                 found.append((world, int(number), mask[world] & (numbers[world] == number)))
         return Named.of(found, mask.shape)
@@ -172,9 +178,8 @@ def barrier(e: Expr, program: KernelProgram) -> Barrier:
     while e.op == "call" and e.value in ("address_of", "access_ptr"):
         e = e.args[0]
     if e.op == "load" and e.buffer is not None and len(e.args) == 1:
-        root = program.pointers.root(e.buffer.data.uid)
-        name, index = f"{e.buffer.name}#{root}", program.code(e.args[0])
-        return Barrier(Barriers.of(program, name), index, program.place(e.buffer, e.args))
+        barriers = _declared_at(e.buffer.data, e.buffer.name, program)
+        return Barrier(barriers, program.code(e.args[0]), program.place(e.buffer, e.args))
     if e.op == "call" and e.value == "tvm_access_ptr":
         return _pointed(e, program)
     if e.op == "call" and e.value == "get_mbarrier":
@@ -190,8 +195,15 @@ def _pointed(e: Expr, program: KernelProgram) -> Barrier:
     declared = program.pointers.declared(pointer)
     if declared is None or not declared.scope.endswith("barrier"):
         raise NotModelled("mbarrier tvm_access_ptr")
-    name = f"{declared.name}#{program.pointers.root(pointer.uid)}"
-    return Barrier(Barriers.of(program, name), program.code(e.args[2]), program.pointer(e))
+    return Barrier(_declared_at(pointer, declared.name, program), program.code(e.args[2]), program.pointer(e))
+
+
+def _declared_at(pointer: Expr, name: str, program: KernelProgram) -> Barriers:
+    """The barriers of the buffer that is declared at a pointer variable."""
+    declared = program.pointers.declared(pointer)
+    sizes = () if declared is None else [n.value for n in declared.shape]
+    room = prod(n if isinstance(n, int) else _ROOM for n in sizes) if sizes else _ROOM
+    return Barriers.of(program, f"{name}#{program.pointers.root(pointer.uid)}", room)
 
 
 @call("ptx_init_barrier_thread_count", formula=True)
@@ -231,7 +243,7 @@ def create(e: Expr, program: KernelProgram) -> Computation:
 def declared(block: Block, program: KernelProgram) -> None:
     """Make the barriers whose counts stand, before device-tir, at the block that allocates them."""
     for data, counts in block.barriers:
-        barriers = Barriers.of(program, f"{data.value}#{program.pointers.root(data.uid)}")
+        barriers = _declared_at(data, str(data.value), program)
         for number, count in enumerate(counts):
             if count.op != "int":
                 raise NotModelled("barrier_init of unknown counts")
