@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text
 from tlcheck.execute.compare.both_levels import execute
