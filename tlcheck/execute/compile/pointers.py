@@ -98,17 +98,20 @@ class Pointers:
 
     def owner(self, name: str) -> str:
         """The name of the allocation in which the buffers of a name lie, which may be views of it; the name itself
-        where there is none, or several.
+        where there is none, or several. A pointer's name, which passes give to its buffers, counts as theirs.
         """
         return self._owners.get(name, name)
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:
         found: dict[str, dict[str, None]] = {}
+        pointing: dict[str, dict[str, None]] = {}
         for buffer in (*self._allocated.values(), *self._buffers):
             allocated = self._allocated.get(self.root(buffer.data.uid), buffer)
             found.setdefault(buffer.name, {})[allocated.name] = None
-        return {name: next(iter(owners)) for name, owners in found.items() if len(owners) == 1}
+            pointing.setdefault(str(buffer.data.value), {})[allocated.name] = None
+        every = {**pointing, **found}
+        return {name: next(iter(owners)) for name, owners in every.items() if len(owners) == 1}
 
     @property
     def shared_buffers(self) -> int:
