@@ -230,7 +230,8 @@ def numbered_by_threads(step: int) -> Execution:
     named = next(
         e for e in postorder(expressions(product)) if e.buffer is not None and e.buffer.scope.endswith("barrier")
     )
-    more = binary("add", named.args[0], binary("mul", thread, integer(step)))
+    odd = binary("floormod", thread, integer(2))
+    more = binary("add", named.args[0], binary("mul", odd, integer(step)))
     now = with_statement(
         source,
         product,
