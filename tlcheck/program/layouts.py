@@ -45,6 +45,28 @@ def row_major(shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
     return strides[: len(shape)]
 
 
+def as_laid_out(
+    layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], algebra: Algebra
+) -> tuple[list[Poly], list[Poly]]:
+    """An element's index and the buffer's shape, as the layout counts: of a view (`T.reshape`) it has as many elements
+    in another shape.
+    """
+    wanted = [as_constant(algebra.poly(extent)) for extent in layout.input_shape]
+    own = [as_constant(extent) for extent in shape]
+    if wanted == own or None in (*wanted, *own) or prod(_known(wanted)) != prod(_known(own)):
+        return list(indices), list(shape)
+    number = flatten(indices, row_major(shape, algebra), algebra)
+    found: list[Poly] = []
+    for size in reversed(_known(wanted)):
+        found.insert(0, algebra.floormod(number, size))
+        number = algebra.floordiv(number, size)
+    return found, [constant(size) for size in _known(wanted)]
+
+
+def _known(sizes: Sequence[int | None]) -> list[int]:
+    return [size for size in sizes if size is not None]
+
+
 def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
     """The layout's image of a logical index. A buffer that got leading dimensions since (a stage of a pipeline) keeps
     them; where the layout has them and the index not yet, it is in the first stage.

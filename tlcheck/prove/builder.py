@@ -9,7 +9,7 @@ from math import prod
 from tlcheck.algebra.algebra import Algebra, Content
 from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, Site, pointer
-from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
+from tlcheck.program.layouts import as_laid_out, flatten, physical, physical_shape, row_major, stages
 from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Program, subexpressions
 from tlcheck.prove.added_values import Load, Reader
@@ -19,7 +19,7 @@ from tlcheck.prove.stores import UnreadableError
 from tlcheck.prove.surroundings import Surroundings
 from tlcheck.prove.vectors import at_lane
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Buffer, Expr
+from tlcheck.snapshot.ir import Buffer, Expr, Layout
 
 
 class Builder:
@@ -169,6 +169,7 @@ class _Frame:
             self.around.keep(inside, add(add(extent, constant(1), -1), index, -1))
         layout = self.b.memory.layouts.get(root) if self.b.logical else None
         if layout is not None and layout.thread is None:
+            indices, shape = as_laid_out(layout, indices, shape, self.algebra)
             extents = physical_shape(layout, shape, self.algebra)
             if extents is None:
                 raise UnreadableError(f"the extent of {root}'s layout is not known")
@@ -232,6 +233,7 @@ class _Frame:
         scope = load.buffer.scope
         if layout is not None and layout.thread is not None:
             shape = [self.algebra.poly(s) for s in load.buffer.shape]
+            shape = self._held(load, layout, indices, shape) if self.b.logical else shape
             # an address in registers, as of a vector's first one, is flat already
             offset = flatten(indices, row_major(shape, self.algebra), self.algebra) if shape else indices[0]
             if self.b.logical:
@@ -253,6 +255,20 @@ class _Frame:
         if self.b.logical and LANE not in self.algebra.variables(*indices):
             (self.perhaps if self._at_times else self.reads).extend(inside)
         return Leaf(load.root, scope, self._in_one_version(load, offset))
+
+    def _held(self, load: Load, layout: Layout, indices: list[Poly], shape: list[Poly]) -> list[Poly]:
+        """The shape by which a fragment's table numbers its elements: only a part of them has registers where no loop
+        uses the others. Raises UnreadableError for an element that may be among these.
+        """
+        held = [self.algebra.poly(e) for e in layout.input_shape]
+        own, registers = (prod(as_constant(e) or 0 for e in extents) for extents in (shape, held))
+        if own == registers or len(held) != len(shape):
+            return shape
+        for index, extent in zip(indices, held, strict=True):
+            low, _ = self.algebra.bounds(add(add(extent, constant(1), -1), index, -1))
+            if low is None or low < 0:
+                raise UnreadableError(f"an element of {load.root} has no register")
+        return held
 
     def when(self, load: Load) -> tuple[Poly, ...]:
         """The conditions under which a choice reads it; none where they are not understood: it counts as read."""
@@ -277,15 +293,16 @@ class _Frame:
 
     def _elements(self, root: str, declared: Buffer) -> int | None:
         """Elements of a buffer as the kernel declares it, in its layout."""
-        shape: list[Poly] | None = [self.algebra.poly(s) for s in declared.shape]
-        layout = self.b.memory.layouts.get(root)
-        if layout is not None and shape is not None:
-            shape = physical_shape(layout, shape, self.algebra)
-        known = [as_constant(extent) for extent in shape or [{(): -1}]]
+        shape = [self.algebra.poly(s) for s in declared.shape]
+        layout, extents = self.b.memory.layouts.get(root), shape or None
+        if layout is not None:
+            _, shape = as_laid_out(layout, [{} for _ in shape], shape, self.algebra)
+            extents = physical_shape(layout, shape, self.algebra)
+        known = [as_constant(extent) for extent in extents or [{(): -1}]]
         if any(n is None or n < 1 for n in known):
             return None
         elements = prod(n for n in known if n is not None)
-        return elements if layout is None else elements // stages(layout, len(declared.shape), self.algebra)
+        return elements if layout is None else elements // stages(layout, len(shape), self.algebra)
 
 
 def _reads_at_times(site: Site) -> bool:
