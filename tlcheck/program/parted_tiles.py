@@ -2,7 +2,8 @@
 
 TileLang shares a tile operator out among consecutive threads: those of the block, or those that comparisons with
 constants around it leave (`ComputeThreadBounds`, src/transform/common/pipeline_utils.h), such as `if tx < 128:` of a
-warp group. It knows of no other condition: threads that do not come leave their share undone.
+warp group. It knows of no other condition, and of no `T.thread_return`, `T.loop_break` or `continue` before the
+operator: threads that do not come leave their share undone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.program.divergence import deciding, differing
+from tlcheck.program.early_exits import EarlyExit, early_exits
 from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.program.threads import narrowed
 from tlcheck.program.walk import Guard, declared_threads
@@ -52,14 +54,16 @@ _OF_THREADS = ("local", "local.var")  # scopes of memory that each thread has fo
 class PartedTile:
     """A tile operator, or T.Parallel.
 
-    outer: the outermost statement around it of which threads may take different sides. guards: the conditions around it
-    that may differ between threads. loops: the loops around it that may run another number of times in each thread.
+    outer: the outermost statement around it of which threads may take different sides; None for none. guards: the
+    conditions around it that may differ between threads. loops: the loops around it that may run another number of
+    times in each thread. exits: the places where threads may have left before.
     """
 
     stmt: Stmt
-    outer: Stmt
+    outer: Stmt | None
     guards: tuple[Guard, ...]
     loops: tuple[Stmt, ...]
+    exits: tuple[EarlyExit, ...]
 
     @property
     def name(self) -> str:
@@ -80,9 +84,10 @@ class PartedTile:
         return [stmt.line for stmt in statements(self.stmt) if stmt.line]
 
     def covers(self, line: int) -> bool:
-        """Whether a line is one of the branch or loop that threads take differently."""
-        lines = [stmt.line for stmt in statements(self.outer) if stmt.line]
-        return not line or (bool(lines) and min(lines) <= line <= max(lines))
+        """Whether a line is one of the branch or loop that threads take differently, or leave."""
+        lines = [] if self.outer is None else [stmt.line for stmt in statements(self.outer) if stmt.line]
+        spans = [(min(lines, default=0), max(lines, default=0)), *(each.lines for each in self.exits)]
+        return not line or any(first <= line <= last for first, last in spans)
 
 
 def tiles(function: Function) -> Iterator[Stmt]:
@@ -105,7 +110,8 @@ def is_tile_call(stmt: Stmt) -> bool:
 def parted_tiles(function: Function) -> tuple[PartedTile, ...]:
     """The tile operators that only some threads may reach, in order; none that change registers of threads alone."""
     differs, scopes = differing(function), _scopes(function)
-    return tuple(tile for tile in _found(function.body, differs) if _is_shared(tile.stmt, scopes))
+    exits = early_exits(function, differs)
+    return tuple(tile for tile in _found(function.body, differs, exits) if _is_shared(tile.stmt, scopes))
 
 
 def shared_among(function: Function, tile: PartedTile, threads: int) -> tuple[int, int]:
@@ -126,12 +132,12 @@ def is_parted_always(function: Function, tile: PartedTile) -> bool:
     numbers = _Numbers(function)
     if any(numbers.differ(loop.extent) for loop in tile.loops if isinstance(loop, For)):
         return True
-    reached = np.ones(numbers.threads, bool)
-    for guard in tile.guards:
-        held = numbers.of(guard.condition)
-        if held is None:
-            return False
-        reached &= held.astype(bool) == guard.holds
+    reached = numbers.under(tile.guards)
+    if reached is None:
+        return False
+    for exit_ in tile.exits:
+        if id(tile.stmt) in exit_.behind and (left := numbers.under(exit_.guards)) is not None:
+            reached = reached & ~left
     low, high = shared_among(function, tile, numbers.threads)
     return bool(reached.any()) and not bool(reached[low : high + 1].all())
 
@@ -157,14 +163,15 @@ def read_by(tile: Stmt) -> set[int]:
     return {uid for uid, writes in _used(tile) if not writes}
 
 
-def _found(root: Stmt, differs: Callable[[Expr], bool]) -> Iterator[PartedTile]:
+def _found(root: Stmt, differs: Callable[[Expr], bool], exits: Iterable[EarlyExit]) -> Iterator[PartedTile]:
     left: list[tuple[Stmt, Stmt | None, tuple[Guard, ...], tuple[Stmt, ...]]] = [(root, None, (), ())]
     while left:
         stmt, outer, guards, loops = left.pop()
         parallel = isinstance(stmt, For) and stmt.kind == "parallel"
         if parallel or is_tile_call(stmt):
-            if outer is not None:
-                yield PartedTile(stmt, outer, guards, loops)
+            left_at = tuple(each for each in exits if each.misses(stmt))
+            if outer is not None or left_at:
+                yield PartedTile(stmt, outer, guards, loops, left_at)
             continue
         divides = any(map(differs, deciding(stmt)))
         outer = stmt if outer is None and divides else outer
@@ -236,6 +243,16 @@ class _Numbers:
             if known[each] is None:
                 return None
         return np.broadcast_to(np.asarray(known[e]), (self.threads,))
+
+    def under(self, guards: Iterable[Guard] | None) -> npt.NDArray[np.bool_] | None:
+        """(threads,): whether conditions hold; None where more than the threads' numbers decide."""
+        reached = np.ones(self.threads, np.bool_)
+        for guard in guards or ():
+            held = self.of(guard.condition)
+            if held is None:
+                return None
+            reached &= held.astype(bool) == guard.holds
+        return None if guards is None else reached
 
     def differ(self, e: Expr) -> bool | None:
         """Whether it differs between threads; None where that is not known."""

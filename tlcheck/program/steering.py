@@ -29,9 +29,8 @@ class Steering:
         shapes = postorder([e for b in function.buffers for e in (*b.shape, *b.strides)])
         self._numbers |= {e.uid for e in (*function.params, *shapes) if e.op == "var" and e.value in sizes}
         self._memory = {b.data.uid for b in function.buffers}
-        signatures = (signature_of(e) for s in self._around for e in postorder(expressions(s)))
-        self._leaves = any(signature.leaves is not None for signature in signatures if signature is not None)
         self._spread()
+        self._leaves = any(map(self._is_steered_exit, self._around))
 
     def is_fixed(self, stmt: Stmt | None) -> bool:
         """Whether a statement makes the same accesses on all inputs. No for one that is not of this function."""
@@ -96,6 +95,12 @@ class Steering:
             where = [*stmt.indices, *([] if stmt.predicate is None else [stmt.predicate])]
             return self.depends(where) or self._chooses(stmt.value)
         return any(self._chooses(e) for e in expressions(stmt)) if isinstance(stmt, (Evaluate, Bind)) else False
+
+    def _is_steered_exit(self, stmt: Stmt) -> bool:
+        """Whether memory, or numbers from outside, decide whether threads leave a loop or the kernel here."""
+        signatures = (signature_of(e) for e in postorder(expressions(stmt)))
+        leaves = any(signature.leaves is not None for signature in signatures if signature is not None)
+        return leaves and any(self._is_steered(s) for s in self._around[stmt])
 
     def _chooses(self, root: Expr) -> bool:
         """Whether memory decides which elements an expression reads, or which of its parts counts."""

@@ -118,7 +118,7 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
     except Exception as error:
         verdict, reason, finding = UNDECIDED, Reason(reasons.INTERNAL, fault(error)), None
     first = group[0]
-    parted = _parted(of.snapshot, first.placed.stmt.line) if verdict == REFUTED else UNSAID
+    parted = _parted(of.snapshot, first.placed.stmt.line) if verdict in (REFUTED, PROVED) else UNSAID
     if parted:
         verdict, reason, finding = UNDECIDED, parted, None
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []

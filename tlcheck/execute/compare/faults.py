@@ -28,12 +28,14 @@ from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
-from tlcheck.program.divergence import divergent_calls
+from tlcheck.program.divergence import differing, divergent_calls
+from tlcheck.program.early_exits import early_exits
 from tlcheck.program.flow import Flow
 from tlcheck.program.negatives import is_constant
 from tlcheck.program.roles import accesses, is_address
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.reasons import Reason
+from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.control import thread_axis
 from tlcheck.signatures.table import signature_of
@@ -125,7 +127,10 @@ class Faults:
                 return None
             fixed = all(self._steering.is_fixed(b) for b in barriers_of(self._function))
             act = self._made(str(illegal), block, illegal.lane, stmt)
-            return self._missed("T.sync_threads", missed.line, act, fixed, reasons)
+            what = (
+                "" if self._is_in_branch(missed) else "some threads of the block leave the loop before T.sync_threads"
+            )
+            return self._missed("T.sync_threads", missed.line, act, fixed, reasons, what)
         if "out of bounds" not in illegal.what and "beyond the end" not in illegal.what:
             return None
         buffer = self._buffers.get(illegal.buffer)
@@ -306,10 +311,10 @@ class Faults:
         return self._missed("an exchange within a warp", illegal.line, act, always, frozenset((reason,)))
 
     def _missed(
-        self, waits: str, line: int, act: Access, certain: bool, reasons: frozenset[str] = frozenset()
+        self, waits: str, line: int, act: Access, certain: bool, reasons: frozenset[str] = frozenset(), what: str = ""
     ) -> Fault:
-        """A statement that waits for threads that do not come to it. certain: on all inputs."""
-        what = f"{waits} stands in a branch that some threads of the block do not take"
+        """A statement that waits for threads that do not come to it. certain: on all inputs. what: why they do not."""
+        what = what or f"{waits} stands in a branch that some threads of the block do not take"
         return Fault(BARRIER, "", line, what, (), act, None, "" if self._given or certain else _ON_DRAWN, reasons)
 
     def _of_wait(self, deadlock: Deadlock, block: tuple[int, int, int], reason: str) -> Fault:
@@ -445,9 +450,17 @@ class Faults:
         return int(held.sum())
 
     def _divergent(self, stmt: Stmt | None) -> Stmt | None:
-        """The T.sync_threads that not all threads of a block reach; the first in a branch."""
-        inside = [b for b in barriers_of(self._function) if any(isinstance(s, If) for s in self._steering.around(b))]
+        """The T.sync_threads that not all threads of a block reach; the first in a branch, in a loop of threads, or
+        behind an early exit.
+        """
+        inside = [b for b in barriers_of(self._function) if self._is_in_branch(b)]
+        inside += divergent_calls(self._function, is_sync_threads)
+        exits = early_exits(self._function, differing(self._function))
+        inside += [b for b in barriers_of(self._function) if any(exit_.misses(b) for exit_ in exits)]
         return stmt if stmt in inside else next(iter(inside), None)
+
+    def _is_in_branch(self, stmt: Stmt) -> bool:
+        return any(isinstance(s, If) for s in self._steering.around(stmt))
 
 
 # parts of names, of tile operators above all: these have no signature

@@ -10,9 +10,9 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.stops import NotModelled
 from tlcheck.execute.worlds.budget import Budget
+from tlcheck.program.early_exits import leaving
 from tlcheck.signatures.signature import Leaves
-from tlcheck.signatures.table import signature_of
-from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, For, Function, Stmt, While
+from tlcheck.snapshot.ir import Alloc, Bind, For, Function, Stmt, While
 from tlcheck.snapshot.walk import children, statements
 
 
@@ -36,13 +36,10 @@ def _count(stmt: Stmt, values: dict[str, Any]) -> int:
 
 
 def _breaks(stmt: Stmt) -> bool:
-    """Whether threads may leave the loop of this body early."""
+    """Whether threads may leave the loop of this body early, or the kernel."""
     if isinstance(stmt, (For, While)):
-        return False
-    signature = signature_of(stmt.value) if isinstance(stmt, Evaluate) else None
-    if signature is not None and signature.leaves is Leaves.LOOP:
-        return True
-    return any(map(_breaks, children(stmt)))
+        return any(leaving(inner) is Leaves.KERNEL for inner in statements(stmt))
+    return leaving(stmt) in (Leaves.LOOP, Leaves.KERNEL) or any(map(_breaks, children(stmt)))
 
 
 def is_open(function: Function) -> bool:

@@ -2,8 +2,9 @@
 
 ## What it does
 
-`T.sync_threads()` stands in a branch that some threads of the block do not take. Or a warp exchanges values in such a
-branch (`T.shfl_xor`, `T.warp_reduce_sum`), and the rest of the warp waits at a barrier after it.
+`T.sync_threads()` stands in a branch that some threads of the block do not take, or in a loop that some threads have
+left before (`T.loop_break`). Or a warp exchanges values in such a branch (`T.shfl_xor`, `T.warp_reduce_sum`), and the
+rest of the warp waits at a barrier after it.
 
 ## Why is this bad?
 

@@ -3,8 +3,9 @@
 ## What it does
 
 A tile operator (`T.copy`, `T.fill`, `T.gemm`, `T.reduce`, `T.Parallel`, `T.atomic_add` of a tile) stands in a branch
-that some threads of the block do not take, or in a loop that begins or ends elsewhere in each thread. An output depends
-on it and differs, or threads wait there for others.
+that some threads of the block do not take, or in a loop that begins or ends elsewhere in each thread. Or some threads
+leave before it, by `T.thread_return`, `T.loop_break` or `continue`. An output depends on the operator and differs, or
+threads wait there for others.
 
 ## Why is this bad?
 
@@ -40,7 +41,7 @@ TileLang shares the operator out among its threads, so the kernel is right. An o
 cases:
 
 - The branch is such a comparison, but leaves parts of warps, as `if tx < 7:` does.
-- Whole warps take the branch by another condition, as `if tx // 32 == 1:`.
+- Whole warps take the branch by another condition, as `if tx // 32 == 1:`, or leave before the operator.
 - Warps set a fragment in a branch, and other threads read it.
 
 If random inputs decide who reaches the operator, the output is undecided: declare `inputs` in the case.

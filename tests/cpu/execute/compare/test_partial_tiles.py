@@ -141,3 +141,54 @@ def test_the_order_of_accesses_that_such_an_operator_makes_is_not_known(under: s
         if under == "even"
         else []
     )
+
+
+def _left(op: str, under: str, *, steps: int = 0, later: bool = False) -> Execution:
+    """Threads leave before T.fill: the kernel, or a loop of some steps. later: they do so behind it, in each step."""
+    kernel = Kernel(threads=THREADS)
+    b, s, k = kernel.tensor("B", "int32", (THREADS,)), kernel.tile("s", "int32", (THREADS,)), variable("k")
+    a = kernel.tensor("A", "int32", (THREADS,))
+    leave = {
+        "odd": If(_compared("eq", Expr("floormod", "int32", (kernel.tx, number(2))), 1), call(op)),
+        "warp": If(_compared("ge", kernel.tx, 32), call(op)),
+        "block": If(_compared("ge", kernel.bx, 0), call(op)),
+        "input": If(_compared("gt", load(a, kernel.tx), 0), call(op)),
+    }[under]
+    own = Store(b, (kernel.tx,), load(s, kernel.tx))
+    parts: list[Stmt] = [call("fill", region(s), number(3)), own]
+    body: Stmt = Seq((*parts, leave) if later else (leave, *parts))
+    body = For(k, number(0), number(steps), "serial", body) if steps else body
+    return execute(kernel.snapshot([call("fill", region(s), number(0)), body], [Store(b, (kernel.tx,), number(1))]))
+
+
+@pytest.mark.parametrize(("op", "steps"), [("thread_return", 0), ("loop_break", 3), ("loop_continue", 3)])
+def test_what_threads_that_left_do_not_do_is_the_authors(op: str, steps: int) -> None:
+    told = "T.fill is done by all threads of the block together, and 32 of 64 threads reach it"
+    assert _told(_left(op, "odd", steps=steps)) == (["undecided"], [told])
+    assert _told(_left(op, "warp", steps=steps)) == (["undecided"], [])
+    assert _told(_left(op, "input", steps=steps)) == (["undecided"], [])
+
+
+@pytest.mark.parametrize(("op", "told"), [("thread_return", 1), ("loop_break", 1), ("loop_continue", 0)])
+def test_threads_that_leave_a_loop_miss_its_later_steps(op: str, told: int) -> None:
+    found = _told(_left(op, "odd", steps=3, later=True))
+    assert (found[0], len(found[1])) == (["undecided"] if told else ["refuted"], told)
+
+
+def test_a_block_that_leaves_as_a_whole_is_tilelangs() -> None:
+    assert _told(_left("thread_return", "block", steps=3, later=True)) == (["refuted"], [])
+
+
+@pytest.mark.parametrize("op", ["loop_break", "loop_continue", "thread_return"])
+def test_a_barrier_that_threads_have_left_before_is_the_authors(op: str) -> None:
+    """A barrier counts no threads that have left the kernel, but those that have left a loop."""
+    kernel = Kernel(threads=THREADS)
+    b, k = kernel.tensor("B", "int32", (THREADS,)), variable("k")
+    odd = _compared("eq", Expr("floormod", "int32", (kernel.tx, number(2))), 1)
+    barrier = replace(call("tvm_storage_sync", Expr("str", "", (), "shared")), line=4)
+    loop = For(k, number(0), number(3), "serial", Seq((If(odd, call(op)), barrier)))
+    body = [Store(b, (kernel.tx,), number(1)), loop]
+    found = execute(kernel.snapshot(body, body))
+    told = [] if op == "thread_return" else ["some threads of the block leave the loop before T.sync_threads"]
+    assert [(fault.what, fault.line) for fault in found.faults if not fault.open] == [(what, 4) for what in told]
+    assert found.illegal is None

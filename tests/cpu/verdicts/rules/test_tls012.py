@@ -48,3 +48,24 @@ def test_the_atomic_stands_under_the_operator_that_threads_miss() -> None:
 def test_a_warp_group_or_an_atomic_of_each_thread_is_tilelangs(condition: str, tile: bool) -> None:
     found = [c.finding for c in verdicts_of(_snapshot(condition, tile=tile), Request()).claims if c.finding is not None]
     assert [(finding.rule, finding.blame) for finding in found] == [("TLA006", "compiler")]
+
+
+def test_an_atomic_behind_an_exit_of_threads_is_not_proved() -> None:
+    """Each thread that is left adds its own, as lowered too: those that left add nothing, which T.Parallel does."""
+    kernel = Kernel(threads=THREADS)
+    d, i = kernel.tensor("D", "int32", (THREADS,)), variable("i")
+    own, every = (
+        replace(
+            call("atomic_add_elem_op", Expr("call", "handle", (load(d, at),), "address_of"), number(1)),
+            line=2,
+        )
+        for at in (kernel.tx, i)
+    )
+    odd = Expr("eq", "bool", (Expr("floormod", "int32", (kernel.tx, number(2))), number(1)))
+    leave = If(odd, call("thread_return"))
+    made = kernel.snapshot([leave, parallel((THREADS,), (i,), every)], [leave, own])
+    source, lowered = made.checkpoints["source"], made.checkpoints["device-tir"]
+    snapshot = replace(made, checkpoints={"source": source, "intent": source, "device-tir": lowered})
+    claims = verdicts_of(snapshot, Request()).claims
+    assert [(c.finding.rule, c.finding.blame) for c in claims if c.finding is not None] == [("TLS012", "author")]
+    assert not [claim for claim in claims if claim.kind == "atomic" and claim.verdict == "proved"]

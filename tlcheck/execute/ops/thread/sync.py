@@ -156,13 +156,14 @@ def _is_of_whole_blocks(threads: int, frame: Frame, program: KernelProgram) -> b
 def _refuse_other_threads(threads: int, frame: Frame, program: KernelProgram) -> None:
     """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count.
 
-    In the source a barrier without a number counts those that reach it.
+    If others have missed one before (`Options.partial`), a barrier of the source without a number counts those that
+    reach it.
     """
     mask = frame.mask()
     alive = program.state.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
     come, counted = mask.sum(axis=-1), np.broadcast_to(threads or alive, len(mask))
     wrong = np.flatnonzero((come > 0) & (come != counted))
-    if (program.options.source and not threads) or not len(wrong):
+    if (program.options.partial and not threads) or not len(wrong):
         return
     world = int(wrong[0])
     what = f"{come[world]} threads reach a barrier that counts {counted[world]}"
