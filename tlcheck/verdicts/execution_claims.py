@@ -342,7 +342,7 @@ class _Claims:
         finding = replace(finding, origin=origin, pass_name=_ORDERING.get(race.missing, ""))
         finding = replace(finding, weight="hazard" if problem == "fence" else "error")
         used = line_of_use(self._source, race.buffer, race.second.kind != "read")
-        line = self._line(self._near(race.second.origin.stmt, used))
+        line = self._line(self._near(race.second.origin.stmt, used, race.buffer))
         claim = Claim("order", name, name, line, REFUTED, "execution", finding=finding, executed=self._executed)
         return _seen(claim, tuple(dict.fromkeys((race.first.block, race.second.block))), self._execution.seeds[:1])
 
@@ -358,26 +358,26 @@ class _Claims:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
         named = buffer_named(self._snapshot, access, buffer)
         used = line_of_use(self._source, named, access.kind != "read")
-        return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED, used)
+        return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED, used, named)
 
-    def _made(self, what: str, writer: Writer, at: str, used: int = 0) -> Act:
+    def _made(self, what: str, writer: Writer, at: str, used: int = 0, buffer: str = "") -> Act:
         """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy.
 
-        used: the only source line that accesses its buffer so, 0 if there is none.
+        used: the only source line that accesses its buffer so, 0 if there is none. buffer: that it accesses.
         """
         stmt = writer.origin.stmt
         line = line_of(self._snapshot, at, stmt)
         maker = writer.thread if writer.thread >= 0 else None
-        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt, used), at)
+        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt, used, buffer), at)
 
-    def _near(self, stmt: Stmt | None, used: int = 0) -> int:
+    def _near(self, stmt: Stmt | None, used: int = 0, buffer: str = "") -> int:
         """The source line of a statement as lowered: of the one that it does; else that of the buffer's use in the
         source, its own, or the nearest one."""
         if stmt is None:
             return used
         source = self._counterparts.only(stmt)
         own = source.line if source is not None else 0
-        return own or used or stmt.line or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
+        return own or used or self._counterparts.line_near(stmt, buffer)
 
     @cached_property
     def _counterparts(self) -> Counterparts:
@@ -385,7 +385,8 @@ class _Claims:
 
     def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
-        act = self._made(str(illegal), Writer(illegal.block, illegal.lane, Origin(illegal.stmt)), LOWERED)
+        writer = Writer(illegal.block, illegal.lane, Origin(illegal.stmt))
+        act = self._made(str(illegal), writer, LOWERED, buffer=illegal.buffer)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         origin = access_in_words(self._snapshot, illegal, act.source or illegal.line)

@@ -9,7 +9,7 @@ from tlcheck.execute.compare.origin import OriginAccess, ValueOrigin
 from tlcheck.execute.observe.races import Access, Race
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.stops import Illegal
-from tlcheck.program.lines import line_of_use, nearest_line
+from tlcheck.program.lines import line_of_use
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import FindingOrigin
@@ -79,7 +79,7 @@ class _Places:
         source = self.counterparts.only(stmt)
         own = source.line if source is not None else 0
         used = line_of_use(self._source, buffer, access.kind != "read")
-        lowered = 0 if stmt is None else stmt.line or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
+        lowered = 0 if stmt is None else self.counterparts.line_near(stmt, buffer)
         return own or used or lowered, line_of(self._snapshot, LOWERED, stmt), access.thread
 
     def other_buffer(self, access: Access, buffer: str) -> str:

@@ -7,7 +7,9 @@ does: then nothing is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
+from tlcheck.program.lines import nearest_line
 from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.signatures.calls import library_name
 from tlcheck.signatures.table import destinations, family_of, signature_of
@@ -133,6 +135,24 @@ class Counterparts:
         """The one statement of the source that a lowered statement does; None where that is not known."""
         found = self.of(stmt)
         return found[0] if len(found) == 1 else None
+
+    def line_near(self, stmt: Stmt, buffer: str = "") -> int:
+        """The line of a lowered statement, else the nearest one; 0 if none has one.
+
+        If the nearest one does something else, it is a later one that may be meant: of several statements that do the
+        same and have no line, each has the next one. buffer: accessed by one of which it is not known what it does.
+        """
+        near = nearest_line(self._lowered, stmt)
+        lines = [other.line for other in self.of(stmt)] or [
+            other.line for other, names in self._found if buffer in names.reads | names.writes
+        ]
+        later = sorted(line for line in lines if line > near)
+        if stmt.line or near in lines or not later:
+            return near
+        own, before = self.accessed(stmt), 0
+        for other in takewhile(lambda other: other is not stmt, statements(self._lowered.body)):
+            before = 0 if other.line else before + bool(own.writes and self.accessed(other) == own)
+        return later[min(before, len(later) - 1)]
 
     def is_before(self, one: Stmt, other: Stmt) -> bool:
         """Whether a statement of the source stands before another."""

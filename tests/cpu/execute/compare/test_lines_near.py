@@ -1,0 +1,38 @@
+"""The line of a lowered statement that has none: not that of what happens to stand before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
+from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.snapshot.ir import Stmt, Store
+
+KERNEL = Kernel()
+A, B = KERNEL.tensor("A", "float32", (32,)), KERNEL.tensor("B", "float32", (32,))
+F, S = KERNEL.tile("f", "float32", (32,), "local"), KERNEL.tile("s", "float32", (32,))
+TX = KERNEL.tx
+SET, LOAD, READ = Store(F, (TX,), load(A, TX)), Store(S, (TX,), load(A, TX)), Store(B, (TX,), load(S, TX))
+SOURCE = [replace(SET, line=11), replace(LOAD, line=13), replace(READ, line=14), replace(LOAD, line=15)]
+UNKNOWN = call("ptx_mma", number(0))
+
+
+def near(lowered: list[Stmt], place: int, buffer: str = "") -> int:
+    found = Counterparts(KERNEL.function(*SOURCE), KERNEL.function(*lowered))
+    return found.line_near(lowered[place], buffer)
+
+
+@pytest.mark.parametrize(("place", "line"), [(0, 11), (1, 13), (2, 15)])
+def test_several_that_do_the_same_have_the_next_lines(place: int, line: int) -> None:
+    assert near([SOURCE[0], replace(LOAD), replace(LOAD)], place) == line
+
+
+def test_one_after_its_own_line_has_that() -> None:
+    assert near([SOURCE[1], replace(LOAD)], 1) == 13
+
+
+@pytest.mark.parametrize(("buffer", "line"), [("s", 13), ("B", 14), ("f", 11), ("unknown", 11), ("", 11)])
+def test_of_one_that_says_nothing_the_buffer_is_known(buffer: str, line: int) -> None:
+    assert near([SOURCE[0], UNKNOWN], 1, buffer) == line
