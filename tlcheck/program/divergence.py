@@ -11,9 +11,14 @@ from tlcheck.snapshot.walk import children, postorder, statements
 
 def divergent_calls(function: Function, wanted: Callable[[Expr], bool]) -> Iterator[Stmt]:
     """The wanted calls under a condition, or in a loop, that may differ between the threads of a block."""
-    for stmt, divergent, _ in _reached(function, differing(function)):
-        if divergent and isinstance(stmt, Evaluate) and wanted(stmt.value):
+    for stmt in divergent_statements(function):
+        if isinstance(stmt, Evaluate) and wanted(stmt.value):
             yield stmt
+
+
+def divergent_statements(function: Function) -> Iterator[Stmt]:
+    """The statements under a condition, or in a loop, that may differ between the threads of a block."""
+    return (stmt for stmt, divergent, _ in _reached(function, differing(function)) if divergent)
 
 
 def fragments_of_threads(function: Function) -> frozenset[int]:

@@ -45,3 +45,19 @@ def test_the_guard_of_a_sum_is_to_blame_and_not_the_barrier_after_it() -> None:
 @pytest.mark.parametrize("barrier", [INSIDE, APART])
 def test_a_barrier_in_a_branch_of_its_own_is_to_blame(barrier: int) -> None:
     assert guilty(barrier) == "tl.ThreadSync"
+
+
+@pytest.mark.parametrize(("waited", "rules"), [("warp_reduce_sum", {"TLS004"}), ("warp_reduce_max", {"TLL002"})])
+def test_an_exchange_that_the_source_has_in_a_branch_is_the_authors(waited: str, rules: set[str]) -> None:
+    """As lowered, lanes are absent from this one. The barrier after it is TileLang's."""
+    kernel = Kernel(threads=32)
+    out, first = kernel.tensor("B", "float32", (32,)), Expr("lt", "bool", (kernel.tx, number(31)))
+    one = Expr("float", "float32", value=1.0)
+    store = Store(out, (kernel.tx,), one)
+
+    def shared(name: str) -> Stmt:
+        return If(first, Store(out, (kernel.tx,), Expr("call", "float32", (one,), name)), store)
+
+    snapshot = kernel.snapshot([shared("warp_reduce_sum")], [shared(waited), BARRIER])
+    found = [c.finding for c in executed(snapshot, Request()) if c.finding is not None]
+    assert {f.rule for f in found} == rules

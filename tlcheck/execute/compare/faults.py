@@ -28,7 +28,7 @@ from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.stops import AbsentLanes, Deadlock, Illegal, NotModelled, Unaligned, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
 from tlcheck.program.atomics import is_atomic
-from tlcheck.program.divergence import differing, divergent_calls
+from tlcheck.program.divergence import differing, divergent_calls, divergent_statements
 from tlcheck.program.early_exits import early_exits
 from tlcheck.program.flow import Flow
 from tlcheck.program.negatives import is_constant
@@ -259,13 +259,21 @@ class Faults:
         return Fault(PART, name, part.tile.line, what, (), act, None, why, frozenset((reason,)))
 
     def of_absent(self, illegal: Illegal) -> Fault | None:
-        """The reduction that the source has in a branch of some threads, where lanes are absent from it; else None."""
+        """The reduction or exchange that the source has in a branch of some threads, where lanes are absent from it;
+        else None.
+        """
+        if not isinstance(illegal, AbsentLanes):
+            return None
+        waited = _exchanges(illegal.exchange)
+        exchanges = (stmt for stmt in divergent_statements(self._function) if waited & _exchanges(stmt))
         reductions = divergent_calls(self._function, lambda call: name_of_call(call) in _REDUCTIONS)
-        found = next(reductions, None) if isinstance(illegal, AbsentLanes) else None
+        what, found = "an exchange within a warp", next(exchanges, None)
+        if found is None:
+            what, found = "a reduction", next(reductions, None)
         if found is None:
             return None
         act = self._made(str(illegal), (0, 0, 0), illegal.lane, found)
-        return self._missed("a reduction", found.line, act, self._steering.runs_always(found))
+        return self._missed(what, found.line, act, self._steering.runs_always(found))
 
     def of_unaligned(self, illegal: Illegal) -> Fault | None:
         """The T.tma_copy of the source that is not aligned as lowered, if drawn inputs say where it begins; else None.
@@ -524,3 +532,10 @@ def merged(faults: Sequence[Fault]) -> tuple[Fault, ...]:
             reasons, outputs = known.reasons | fault.reasons, tuple(dict.fromkeys((*known.outputs, *fault.outputs)))
             found[key] = replace(known, reasons=reasons, outputs=outputs)
     return tuple(found.values())
+
+
+def _exchanges(stmt: Stmt | None) -> frozenset[str]:
+    """The names of the exchanges within a warp that a statement itself makes."""
+    calls = () if stmt is None else postorder(expressions(stmt))
+    found = ((e, signature_of(e)) for e in calls)
+    return frozenset(name_of_call(e) for e, each in found if each is not None and each.exchanges)
