@@ -35,6 +35,14 @@ class NotModelled(Stopped):
         super().__init__(text, kind)
 
 
+class LeavesAxis(NotModelled):
+    """An atomic of the source whose index leaves an axis of a tensor, where nobody knows what that means."""
+
+    def __init__(self, buffer: str) -> None:
+        super().__init__(f"an atomic whose index leaves an axis of {buffer}", reasons.SOURCE_STOPS)
+        self.buffer = buffer
+
+
 class Entangled(NotModelled):
     """Threads that wait for each other, while others of their branch wait only because these do."""
 

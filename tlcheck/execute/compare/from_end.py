@@ -18,7 +18,7 @@ from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
 from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.observe.tensor_exits import TensorExit, TensorExitsOfRun
-from tlcheck.execute.stops import Stopped
+from tlcheck.execute.stops import LeavesAxis, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
@@ -64,6 +64,8 @@ class IndicesFromEnd:
             verdicts = OutputVerdicts(reading.levels, self.draw)
             if verdicts.of(outcome.name, reading.source, self.lowered).verdict != "refuted":
                 return OutputOutcome(outcome.name, "undecided", reading.reason(reading.found[0]))
+        if self._stop is not None and self._stop.buffer == outcome.name:
+            return OutputOutcome(outcome.name, "undecided", self._stop.reason)
         return outcome
 
     def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
@@ -78,6 +80,18 @@ class IndicesFromEnd:
         """The other readings that there are."""
         if any(map(_has_negative, statements(self.levels.source.body))):
             yield from (reading for reading in (self._counted, self._guarded) if reading is not None)
+
+    @cached_property
+    def _stop(self) -> LeavesAxis | None:
+        """What stops the source where no negative index but a constant counts from the end."""
+        if any(map(_has_negative, statements(self.levels.source.body))):
+            try:
+                self.levels.guarding_negatives().source_invocation(self.draw).run()
+            except LeavesAxis as stop:
+                return stop
+            except Stopped:
+                pass
+        return None
 
     @cached_property
     def _counted(self) -> _OtherReading | None:

@@ -131,3 +131,16 @@ def test_a_negative_constant_of_an_atomic_counts_from_the_end(to: int, found: st
 
     outputs = execute(kernel.snapshot([added(-1, -1)], [added(LAST, to)])).outputs
     assert [o.verdict for o in outputs] == [found]
+
+
+def test_an_atomic_whose_row_is_negative_in_so_few_blocks_is_not_understood() -> None:
+    """Each block adds to the row before its own: the only one to the last row, if that counts from the end."""
+    kernel, i = Kernel(threads=SIZE), variable("i")
+    a, b, c = (
+        kernel.tensor(name, "int32", shape) for name, shape in (("A", (SIZE,)), ("B", (2, SIZE)), ("C", (SIZE,)))
+    )
+    element = Expr("call", "handle", (load(b, add(kernel.bx, -1), i),), "access_ptr")
+    added = parallel((SIZE,), (i,), call("atomic_add_elem_op", element, load(a, i)))
+    source, lowered = (Store(c, (kernel.tx,), number(value)) for value in (1, 2))
+    found = execute(kernel.snapshot([added, source], [lowered]))
+    assert {o.name: o.verdict for o in found.outputs} == {"B": "undecided", "C": "refuted"}

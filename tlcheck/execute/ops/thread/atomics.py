@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck import reasons
 from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
@@ -22,7 +21,7 @@ from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
-from tlcheck.execute.stops import Illegal, NotModelled
+from tlcheck.execute.stops import Illegal, LeavesAxis, NotModelled
 from tlcheck.program.promotion import is_promoted
 from tlcheck.signatures.atomics import ATOMICS, Atomic, order_of
 from tlcheck.signatures.calls import name_of_call
@@ -203,7 +202,7 @@ def require_memory(target: Expr, program: KernelProgram) -> None:
 
 
 def _require_axes(axes: BufferElement, place: BufferElement, frame: Frame, matters: Any) -> None:
-    """Raise NotModelled where an index of the source leaves its axis, but not the tensor's end, and the value matters.
+    """Raise LeavesAxis where an index of the source leaves its axis, but not the tensor's end, and the value matters.
 
     TileLang guards some of these atomics: of symbolic sizes from 0.1.7 on, of others in some releases. A negative index
     counts from the end in some.
@@ -215,7 +214,7 @@ def _require_axes(axes: BufferElement, place: BufferElement, frame: Frame, matte
     if beyond is not None:
         left = left & (~beyond | (np.asarray(place.address(frame)) < 0))
     if left.any():
-        raise NotModelled(f"an atomic whose index leaves an axis of {place.name}", reasons.SOURCE_STOPS)
+        raise LeavesAxis(place.name)
 
 
 def _combining(atomic: Atomic) -> Callable[[Expr, KernelProgram], Computation]:
