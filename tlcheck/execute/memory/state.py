@@ -21,6 +21,7 @@ from tlcheck.execute.stops import TIME, BudgetSpent, Illegal, OutOfBytes, OutOfS
 from tlcheck.snapshot.ir import Stmt
 
 _BETWEEN_TIMES = 64  # statements
+_FEW = 8  # results of which each costs all that it may: of as few, one may cost little by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,11 @@ class RunState:
         """A number that a compiler may have computed, rounded to 24 bits: a little more, or less."""
         return value * float(1.0 + (-1) ** self.options.jitter * 2.0**-24)
 
-    def summed(self, kind: Kind, terms: int | Array) -> Callable[[Any], Any] | None:
-        """Return what to do with sums of so many terms that were made in float64; None for nothing."""
+    def summed(self, kind: Kind, terms: int | Array, sizes: Array | float = 0.0) -> Callable[[Any], Any] | None:
+        """Return what to do with sums of so many terms that were made in float64; None for nothing.
+
+        sizes: those of partial sums, where they are known: the terms of a small sum may have cancelled.
+        """
         settle = rounding(kind, self.options.exact)
         if settle is None or not self.options.costly:
             return settle
@@ -219,10 +223,10 @@ class RunState:
         def run(values: Value) -> Value:
             array = np.asarray(values, np.float64)
             known = array[np.isfinite(array)]
-            size = np.maximum(np.abs(array), np.sqrt(np.mean(known**2)) if known.size else 0.0)
-            found: Value = settle(
-                array + np.where(np.isfinite(size), step * size, 0.0) * uniform(-1.0, 1.0, array.shape)
-            )
+            size = np.maximum(np.maximum(np.abs(array), sizes), np.sqrt(np.mean(known**2)) if known.size else 0.0)
+            part = uniform(-1.0, 1.0, array.shape)
+            part = np.sign(part) if array.size < _FEW else part
+            found: Value = settle(array + np.where(np.isfinite(size), step * size, 0.0) * part)
             return found
 
         return run

@@ -84,11 +84,18 @@ def reduce(e: Expr, program: KernelProgram) -> Computation:
         if not clear:
             found = combine(np.stack(np.broadcast_arrays(before.read(inner), found)), 0)
         program.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
-        settle = program.state.summed(target.kind, terms.shape[axis])
+        sizes = _partial_sums(terms, axis) if kind.combine is np.add and program.options.costly else 0.0
+        settle = program.state.summed(target.kind, terms.shape[axis], sizes)
         target.write(inner, found if settle is None else settle(found))
         return 0
 
     return run
+
+
+def _partial_sums(terms: Array, axis: int) -> Array:
+    """The usual size of sums of some of the terms, one for each result."""
+    found = np.asarray(np.sqrt(np.sum(np.square(terms), axis)))
+    return found.reshape(-1, *found.shape[-2:])
 
 
 def _stands_for(target: Region, program: KernelProgram) -> Region | None:

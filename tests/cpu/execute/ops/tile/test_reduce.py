@@ -21,6 +21,7 @@ from tests.cpu.execute.ops.tile.building import (
     text,
     whole_pointer,
 )
+from tlcheck.execute.machine_options import Options
 from tlcheck.execute.memory.values import poison
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr
@@ -185,3 +186,24 @@ def test_a_fragment_of_tilelangs_own_begins_as_the_shared_destination(line: int,
         assert poisoned(found).all()
     else:
         assert np.allclose(found, a.sum(1) + (0 if filled else before))
+
+
+@pytest.mark.parametrize("elements", [1, 3])
+def test_a_sum_of_terms_that_cancel_costs_what_partial_sums_lose(elements: int) -> None:
+    """1,000 times 1 and 1,000 times -1: the sum is 0, those of some of the terms are about 45, and are rounded too."""
+    terms = np.tile([1.0, -1.0], 1000)
+    kernel = Kernel(lowered=Options(source=True, exact=False, costly=True))
+    source = kernel.tensor("A", "float16", np.broadcast_to(terms, (elements, 2000)).copy())
+    target = kernel.tensor("B", "float16", np.zeros(elements))
+    tiles = [
+        kernel.tile(name, "float16", shape, "local.fragment")
+        for name, shape in (("f", (elements, 2000)), ("r", (elements,)))
+    ]
+    step = reduction(region(tiles[0]), region(tiles[1]), "sum", 1, True)
+    found = kernel.run(
+        call("copy", region(source), region(tiles[0])),
+        call("reduce", *step.args),
+        call("copy", region(tiles[1]), region(target)),
+    )["B"]
+    assert (np.abs(found) > 0.25).all()
+    assert (np.abs(found) < 2.0).all()
