@@ -45,11 +45,18 @@ def changed_by(stmt: Stmt) -> frozenset[str]:
     return frozenset(name for e in calls for name in _changed(e))
 
 
-def is_unharmed(stmt: Stmt) -> bool:
-    """Whether a statement only adds an element of a tensor: one out of bounds is 0, which changes nothing."""
+def is_unharmed(stmt: Stmt, tensor: str) -> bool:
+    """Whether a statement only adds an element of a tensor: one out of bounds is 0, which changes nothing.
+
+    One that says where to add is 0 as well, which does.
+    """
     calls = [e for e in postorder(expressions(stmt)) if _operation(e)]
     values = [arguments_of_call(e)[1] for e in calls if len(arguments_of_call(e)) > 1]
-    return bool(values) and all(_operation(e) == "add" for e in calls) and all(_is_element(e) for e in values)
+    elements = [e for call in calls for e in postorder(arguments_of_call(call)[:1]) if e.op == "load"]
+    indices = postorder(index for element in elements for index in element.args)
+    says_where = any(e.op == "load" and e.buffer is not None and e.buffer.name == tensor for e in indices)
+    only_adds = bool(values) and all(_operation(e) == "add" for e in calls) and all(_is_element(e) for e in values)
+    return only_adds and not says_where
 
 
 def _is_element(e: Expr) -> bool:

@@ -38,7 +38,7 @@ class LeavingAtomics:
             return ()
         left_by = self.exits.of_accesses
         atomic = [left for left in left_by if operation_of(left.stmt) and not left.stores and left.mixed]
-        return tuple(left for left in atomic if not is_unharmed(left.stmt))
+        return tuple(left for left in atomic if not is_unharmed(left.stmt, left.buffer))
 
     def of_refuted(self, outcome: OutputOutcome) -> OutputOutcome:
         """An output that may depend on such an atomic is not refuted for it."""

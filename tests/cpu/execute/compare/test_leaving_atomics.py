@@ -48,3 +48,17 @@ def test_an_atomic_that_is_left_out_elsewhere_is_not_the_authors(size: int) -> N
     found = _executed("add", plus, size, below=SIZE // 2)
     assert not [fault for fault in found.faults if not fault.warning]
     assert [o.verdict for o in found.outputs] == ["refuted"]
+
+
+def test_an_element_that_an_index_out_of_bounds_names_is_the_authors() -> None:
+    """What is added is in bounds; where it is added, a tensor says that is too short."""
+    kernel = Kernel(threads=THREADS)
+    a, where = kernel.tensor("A", "int32", (THREADS,)), kernel.tensor("I", "int32", (SIZE,))
+    element = Expr(
+        "call", "handle", (load(kernel.tensor("D", "int32", (SIZE,)), load(where, kernel.tx)),), "address_of"
+    )
+    written = call("atomic_add_elem_op", element, load(a, kernel.tx))
+    found = execute(kernel.snapshot([written], [If(Expr("lt", "bool", (kernel.tx, number(SIZE))), written)]))
+    (fault,) = [fault for fault in found.faults if not fault.warning]
+    assert fault.what == "the index of I[40] is out of bounds: I has the shape [40]"
+    assert [(o.verdict, o.reason in fault.reasons) for o in found.outputs] == [("undecided", True)]
