@@ -22,6 +22,7 @@ _STAGES = ("num_stages", "tl_pipelined_num_stages")
 _STATIC = ("shared", "shared.barrier", "shared.cluster_barrier")
 _RESIDENT = "tl.min_blocks_per_sm"  # T.annotate_min_blocks_per_sm
 _AXES = "xyz"
+_ALIGNED = 16  # bytes: where TileLang lets a shared array begin at least
 
 SizeOf = Callable[[Expr], int | None]
 
@@ -111,7 +112,8 @@ def octets(buffer: Buffer) -> int:
 def asked_by_source(function: Function) -> int:
     """Bytes of all shared arrays of the source at once, each with as many versions as pipelines around its uses have.
 
-    A pipeline of n stages has at most n + 1 versions of a tile. A lowering that asks for more has added something.
+    A pipeline of n stages has at most n + 1 versions of a tile. Each version ends at a multiple of 16 bytes. A lowering
+    that asks for more has added something.
     """
     versions: dict[int, int] = {}
     for loop in statements(function.body):
@@ -121,7 +123,8 @@ def asked_by_source(function: Function) -> int:
             if e.buffer is not None:
                 versions[e.buffer.data.uid] = max(versions.get(e.buffer.data.uid, 1), stages + 1)
     allocated = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
-    return sum(octets(b) * versions.get(b.data.uid, 1) for b in allocated if b.scope.startswith("shared"))
+    shared = [b for b in allocated if b.scope.startswith("shared")]
+    return sum(-(-octets(b) // _ALIGNED) * _ALIGNED * versions.get(b.data.uid, 1) for b in shared)
 
 
 def _stages(loop: For) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text, variable
 from tlcheck.execute.request import Request
+from tlcheck.program.launch import asked_by_source
 from tlcheck.snapshot.ir import Alloc, Attr, Expr, For, If, Seq, Snapshot, Stmt, Store, Thread
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judging import verdicts_of
@@ -65,6 +66,13 @@ def test_static_shared_memory_has_a_limit_of_its_own() -> None:
     assert refusals(using(12288, "sm_90", scope="shared")) == []
     what = "a block declares 49,156 bytes of static shared memory, and may have 49,152"
     assert refusals(using(12289, "sm_90", scope="shared")) == [("TLS009", "author", what)]
+
+
+def test_arrays_of_the_source_end_at_multiples_of_16_bytes() -> None:
+    kernel = Kernel()
+    for name in "st":
+        kernel.tile(name, "int8", (17,))
+    assert asked_by_source(kernel.function()) == 64
 
 
 def test_memory_that_lowering_adds_is_the_compilers() -> None:
