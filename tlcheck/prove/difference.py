@@ -148,7 +148,8 @@ class _Diagnosis:
         vector = have.width > 1
         permuted = np.array_equal(np.sort(have.target), np.sort(self.want.target))
         outside = _outside(have.target, self.capacity)
-        lanes = vector & (self._apart(meant) | ((self.row < 0) & extra & ~self._known(have.target) & ~outside))
+        stray = (self.row < 0) & extra & ~self._known(have.target) & ~outside
+        lanes = vector & (self._apart(meant) | (stray & ~stray[self._heads_of_lanes()]))
         if permuted:  # each element gets as many additions as intended: it is the values that are elsewhere
             lanes, missing = np.zeros_like(lanes), np.zeros_like(missing)
         source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
@@ -167,14 +168,16 @@ class _Diagnosis:
         """Lanes whose intended element is not as far from that of the instruction's first lane as the lane's number
         says.
         """
-        have = self.have
-        heads = np.flatnonzero(have.base == have.target)
-        if not len(heads):
-            return np.zeros(len(have.target), dtype=np.bool_)
-        head = heads[np.maximum(np.searchsorted(heads, np.arange(len(have.target)), "right") - 1, 0)]
+        have, head = self.have, self._heads_of_lanes()
         both = (self.row >= 0) & (self.row[head] >= 0) & (have.base[head] == have.base)
         apart: Mask = both & (meant - meant[head] != have.target - have.base)
         return apart
+
+    def _heads_of_lanes(self) -> Array:
+        """Return the first lane of each lane's instruction; the lane itself where that is not known."""
+        places = np.arange(len(self.have.target))
+        heads = np.flatnonzero(self.have.base == self.have.target)
+        return heads[np.maximum(np.searchsorted(heads, places, "right") - 1, 0)] if len(heads) else places
 
     def _known(self, target: Array) -> Mask:
         known: Mask = np.isin(target, self.want.target)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.prove.handmade import BLOCK, THREAD, add, address, load, number, operation, own, status, tensor, within
+from tests.cpu.prove.handmade import (
+    BLOCK,
+    THREAD,
+    add,
+    address,
+    load,
+    number,
+    operation,
+    own,
+    pair,
+    status,
+    tensor,
+    within,
+)
+from tlcheck.prove.subject import evidences, subject
 from tlcheck.snapshot.ir import Expr, Stmt
 
 SUMS, ROWS, INDEX = (
@@ -64,3 +78,15 @@ def test_own_vectors_are_misaligned_also_where_others_read_out_of_bounds(moved: 
     source, name = address(read), "atomic_addx4_elem_op"
     guard = operation("lt", THREAD, number(31))
     assert status(add(written, source, name=name), add(written, source, guard, name=name), SUMS, small) == expected
+
+
+def test_instructions_of_threads_that_add_nothing_are_too_many_and_not_apart() -> None:
+    """One thread of the source adds four elements; as lowered all do."""
+    vector = address(load(ROWS, FOUR))
+    first = operation("lt", THREAD, number(1))
+    written, lowered = (add(load(SUMS, FOUR), vector, *when, name="atomic_addx4_elem_op") for when in ((first,), ()))
+    (found,) = evidences(subject(pair(written, lowered, SUMS, ROWS)))
+    assert found.difference is not None
+    assert (found.difference.lanes, found.difference.missing) == (None, None)
+    assert found.difference.repeated is not None
+    assert found.difference.repeated.wrong == 4 * 63
