@@ -1343,6 +1343,39 @@ def reused_in_a_step():
 
 
 @tilelang.jit
+def tile_without_readers():
+    """A pipeline loads a tile that nothing reads, after a loop of the consumers that uses other shared memory."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4, 1024), "float32"),
+        D: T.Tensor((3, 128), "float32"),
+        E: T.Tensor((1024,), "float32"),
+        B: T.Tensor((1024,), "float32"),
+        C: T.Tensor((3, 128), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((1024,), "float32")
+            d = T.alloc_shared((128,), "float32")
+            e = T.alloc_shared((1024,), "float32")
+            f = T.alloc_fragment((1024,), "float32")
+            T.clear(f)
+            for k in T.serial(4):
+                for i in T.Parallel(1024):
+                    a[i] = A[k, i]
+                for i in T.Parallel(1024):
+                    f[i] += a[1023 - i]
+            for k in T.Pipelined(3, num_stages=3):
+                T.copy(E, e)
+                T.copy(D[k, 0], d)
+                for i in T.Parallel(128):
+                    C[k, i] = d[i]
+            T.copy(f, B)
+
+    return main
+
+
+@tilelang.jit
 def cleared_then_set():
     """Each step of a pipeline clears a tile, then loads a part of it."""
 
@@ -1524,3 +1557,4 @@ crossed = Case(pipeline_in_a_pipeline, {}, ("sm_90",))
 preloaded = Case(loaded_before, {}, ("sm_80",))
 recycled = Case(reused_in_a_step, {}, ("sm_90",))
 cleared = Case(cleared_then_set)
+unread = Case(tile_without_readers, {}, ("sm_90",))

@@ -468,6 +468,15 @@ def _unread_in_pipeline(t: KernelTraits) -> bool:
     return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
 
 
+def _never_read(t: KernelTraits) -> bool:
+    """Whether a pipeline loads a tile that neither a step of it nor a later statement reads."""
+    for place in t.pipelines:
+        body, (_, after) = t.inside(place), t.parted(place)
+        if any(p.is_load and not any(q.reads(p.written) for q in (*body, *after)) for p in body):
+            return True
+    return False
+
+
 def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
     for place in t.pipelines:
         before, after = t.parted(place)
@@ -569,6 +578,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "odd modulus": lambda t: _modulo(t, _odd),
     "element set by all in a loop": _set_by_all,
     "tile that no step reads": _unread_in_pipeline,
+    "tile that nothing reads": _never_read,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
         for _, name, index in _indices(t)

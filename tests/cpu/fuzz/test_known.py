@@ -173,6 +173,16 @@ def test_loops_in_a_step_and_loads_before_a_pipeline_are_traits() -> None:
     assert "cleared, then loaded" not in traits(found["cleared"].replace("s[i] = A[k, i]", "s[i] = 1"))
     assert "tile loaded before and in a pipeline" in traits(found["preloaded"])
     assert "tile loaded before and in a pipeline" not in traits(found["preloaded"].replace("T.copy(A[0, 0], a)", ""))
+    assert "tile that nothing reads" in traits(found["unread"])
+    assert "tile that nothing reads" not in traits(found["unread"].replace("C[k, i] = d[i]", "C[k, i] = d[i] + e[i]"))
+    assert "tile that nothing reads" not in traits(found["overlapped"])  # a statement after the pipeline does
+
+
+def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:
+    text, loads = kernels()["unread"][1], Symptom("TLR001", "unordered", "", *("T.copy global shared",) * 2)
+    missing = "a wait for the copy is missing between the write of e at line 1 and the write of"
+    assert known(loads, f"{missing} a at line 2, which lie in the same memory", text, "0.1.15") == "unread"
+    assert known(loads, f"{missing} e at line 1", text, "0.1.15") == "overlapped"
 
 
 def test_a_tile_is_read_before_a_pipeline_without_a_product_too() -> None:
