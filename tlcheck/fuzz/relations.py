@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tlcheck.fuzz.traits import KernelTraits, PlacedStatement, is_of_block
 
@@ -64,22 +64,25 @@ def _branches_on_own(t: KernelTraits, one: PlacedStatement, other: PlacedStateme
 def _barriers_between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
     """Whether a branch that fills shared memory, and so has a barrier, stands on the way from one to the other.
 
-    The other may be in a later step of a loop, or in the other part of the branch.
+    The other may be in a later step of a loop, or in the other part of the branch. One may be in the first part, if the
+    second has the barrier.
     """
     first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
-    branches = [p.stmt for n, p in enumerate(t.all) if isinstance(p.stmt, ast.If) and _fills_shared(t, n)]
     loops = [s for s in first.around if s in last.around and isinstance(s, (ast.For, ast.While))]
-    for branch in branches:
+    for place, branch in ((n, p.stmt) for n, p in enumerate(t.all) if isinstance(p.stmt, ast.If)):
+        if not _fills_shared(t, t.inside(place)):
+            continue
         sides = {_side(p, branch) for p in (one, other)}
         between = first.stmt.lineno < branch.lineno < last.stmt.lineno and sides in ({0}, {0, 2})
-        again = any(loop.lineno < branch.lineno <= (loop.end_lineno or 0) for loop in loops) and sides == {0}
-        if between or again:
+        repeats = any(loop.lineno < branch.lineno <= (loop.end_lineno or 0) for loop in loops)
+        leaves = _side(first, branch) == 1 and _fills_shared(t, [p for p in t.inside(place) if _side(p, branch) == 2])
+        if between or (repeats and sides == {0}) or (leaves and _side(last, branch) == 0):
             return True
     return False
 
 
-def _fills_shared(t: KernelTraits, place: int) -> bool:
-    filled = (p for p in t.inside(place) if not p.name.startswith("alloc"))
+def _fills_shared(t: KernelTraits, inside: Iterable[PlacedStatement]) -> bool:
+    filled = (p for p in inside if not p.name.startswith("alloc"))
     return any(t.scopes.get(p.written) == "shared" or p.name == "gemm" for p in filled)
 
 

@@ -221,6 +221,13 @@ with T.Kernel(2, threads=128) as bx:
     relation = "a branch of a block between"
     assert [relation in relations(text, 4, line) for line in (7, 9, 10)] == [False, True, True]
     assert relation not in relations(text.replace("T.copy(B, t)", "T.copy(t, B)"), 4, 10)
+    parts = text.replace(
+        "        T.copy(B, t)\n    else:\n        T.copy(s, C)", "        T.copy(s, C)\n    else:\n        T.copy(B, t)"
+    )
+    later = parts.replace("T.copy(s, D)", "T.copy(D, s)")
+    assert parts != text  # a read in the first part, and the second has a barrier
+    assert [relation in relations(later, 7, line) for line in (4, 9, 10)] == [False, False, True]
+    assert relation not in relations(later.replace("T.copy(B, t)", "T.copy(t, B)"), 7, 10)
 
 
 def test_traits_of_shared_elements_and_of_tiles_that_no_step_reads() -> None:
