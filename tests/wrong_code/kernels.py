@@ -1393,6 +1393,26 @@ def cleared_then_set():
     return main
 
 
+@tilelang.jit
+def shorter_than_its_stages():
+    """A pipeline of two stages has one step, which adds a tile and loads the next one."""
+
+    @T.prim_func
+    def main(A: T.Tensor((2, 128), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            t = T.alloc_shared((128,), "float32")
+            T.clear(s)
+            T.copy(A[0, :], t)
+            for k in T.Pipelined(1, num_stages=2):
+                for i in T.Parallel(128):
+                    s[i] += t[i]
+                T.copy(A[k + 1, :], t)
+            T.copy(s, B)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1558,3 +1578,4 @@ preloaded = Case(loaded_before, {}, ("sm_80",))
 recycled = Case(reused_in_a_step, {}, ("sm_90",))
 cleared = Case(cleared_then_set)
 unread = Case(tile_without_readers, {}, ("sm_90",))
+doubled = Case(shorter_than_its_stages, {}, ("sm_80",))

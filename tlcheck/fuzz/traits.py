@@ -462,6 +462,16 @@ def _set_by_all(t: KernelTraits) -> bool:
     return False
 
 
+def _shorter_than_stages(t: KernelTraits) -> bool:
+    """Whether a pipeline has fewer steps than stages, or a number of steps that no constant says."""
+    for p in (t.all[place] for place in t.pipelines):
+        bounds = p.call.args[:2] if p.call is not None else []
+        numbers = [e.value for e in bounds if isinstance(e, ast.Constant) and isinstance(e.value, int)]
+        if len(numbers) < len(bounds) or numbers[-1] - (numbers[0] if len(numbers) > 1 else 0) < _stages(p):
+            return True
+    return False
+
+
 def _unread_in_pipeline(t: KernelTraits) -> bool:
     """Whether a pipeline loads a tile that no step of it reads."""
     bodies = (t.inside(place) for place in t.pipelines)
@@ -578,6 +588,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "odd modulus": lambda t: _modulo(t, _odd),
     "element set by all in a loop": _set_by_all,
     "tile that no step reads": _unread_in_pipeline,
+    "fewer steps than stages": _shorter_than_stages,
     "tile that nothing reads": _never_read,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
