@@ -10,12 +10,12 @@ import pytest
 from tests.cpu.checking import executed
 from tests.cpu.execute.ops.tile.building import Kernel, load
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Expr, Store
+from tlcheck.snapshot.ir import Expr, Seq, Stmt, Store
 from tlcheck.verdicts.claim import Finding
 from tlcheck.witness import Element
 
 
-def finding(made: Kernel, written: Store, lowered: Store, release: str = "0.1.15") -> Finding:
+def finding(made: Kernel, written: Stmt, lowered: Stmt, release: str = "0.1.15") -> Finding:
     """Of the only output, which is wrong at the last of two checkpoints as lowered."""
     snapshot = made.snapshot([written], [lowered])
     before = {"source": snapshot.checkpoints["source"], "type-cast": snapshot.checkpoints["source"]}
@@ -44,6 +44,18 @@ def test_a_promotion_is_named() -> None:
     assert "compute in 32 bits" in found.advice
     assert isinstance(found.witness, Element)
     assert found.witness.lowered[0].endswith("<-- the first difference: uint8 - uint8 is an int in CUDA")
+
+
+def test_a_promotion_is_named_where_the_value_first_differs() -> None:
+    """The output's last write is a copy, and another promotion, which is right, stands before the one that is not."""
+    made, store = difference()
+    c, t = store.buffer, made.tile("t", "int32", [32])
+    few, d = made.tensor("E", "int8", np.zeros(32)), made.tensor("D", "int32", [32])
+    total = Expr("add", "int8", (load(few, made.tx), Expr("int", "int8", (), 0)))
+    right = Store(d, (made.tx,), Expr("cast", "int32", (total,)))
+    body = [right, Store(t, store.indices, store.value), Store(c, store.indices, load(t, made.tx))]
+    found = finding(made, Seq(tuple(body)), Seq(tuple(body)))
+    assert found.what == "C is wrong: uint8 - uint8 is an int in CUDA"
 
 
 def test_what_is_wrong_as_tir_is_the_fault_of_one_of_the_passes() -> None:

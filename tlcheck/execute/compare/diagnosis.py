@@ -18,6 +18,7 @@ from tlcheck.execute.compare.trace import Traced, trace
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.stops import Illegal, Stopped
+from tlcheck.program.flow import Flow
 from tlcheck.program.generated import Departure, departures
 from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
@@ -109,7 +110,8 @@ def _wrong_output(
         found = _at_onset(levels, name, found, onset)
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None
     terms = _terms(snapshot, levels, name, found, onset) if steps else ()
-    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced, origin, terms)
+    departure = _departure(snapshot, levels, name, found, onset, origin, is_wrong)
+    return WrongOutput(found, onset, departure, traced, origin, terms)
 
 
 def _terms(
@@ -144,17 +146,23 @@ def _outcome(execution: Execution, name: str) -> OutputOutcome:
 def _departure(
     snapshot: Snapshot,
     levels: Levels,
+    name: str,
     found: Difference,
     onset: Onset | None,
+    origin: ValueOrigin | None,
     is_wrong: Callable[[Execution], bool | str],
 ) -> Departure | None:
-    """The first difference between CUDA and TIR, at the element's last write if there is one, if the TIR is right."""
+    """The first difference between CUDA and TIR, if the TIR is right: at the element's last write if there is one, else
+    where the first access differs from the source, else at what the output is made of.
+    """
     if onset is None or onset.checkpoint != LOWERED:
         return None
-    stmts = list(statements(snapshot.checkpoints[LOWERED].body))
-    last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
+    function = snapshot.checkpoints[LOWERED]
+    last = None if found.writer is None else found.writer.origin.stmt
+    known = [last, *(access.stmt for access in (origin and origin.access, origin and origin.other) if access)]
+    stmts = (*(stmt for stmt in known if stmt), *Flow(function, name, steered=True).writers, *statements(function.body))
     release, target = Release.among(snapshot.toolchain), TARGETS.get(snapshot.target)
-    first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release, target)), None)
+    first = next((departure for stmt in stmts for departure in departures(stmt, release, target)), None)
     if first is None or levels.is_wrong_as_tir(found.blocks, found.seed, is_wrong):
         return None
     return first
