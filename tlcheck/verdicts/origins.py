@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.origin import OriginAccess, ValueOrigin
@@ -10,8 +11,11 @@ from tlcheck.execute.observe.races import Access, Race
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.stops import Illegal
 from tlcheck.program.lines import line_of_use
-from tlcheck.snapshot.ir import Snapshot
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Bind, Buffer, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
+from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.verdicts.claim import FindingOrigin
 from tlcheck.verdicts.excerpts import line_of
 from tlcheck.verdicts.words import plural
@@ -32,11 +36,14 @@ def race_in_words(snapshot: Snapshot, race: Race, name: str) -> FindingOrigin:
     places = _Places(snapshot)
     alias = places.other_buffer(race.first, race.buffer)
     first, second = places.access(race.first, alias or race.buffer), places.access(race.second, race.buffer)
-    one = f"the {race.first.kind} of {alias or name}{places.at(*first)}"
-    two = f"the {race.second.kind} of {name}{places.at(*second)}"
+    other, own = alias or places.view(race.first, race.buffer) or name, places.view(race.second, race.buffer) or name
+    one = f"the {race.first.kind} of {other}{places.at(*first)}"
+    two = f"the {race.second.kind} of {own}{places.at(*second)}"
     missing = f"{race.missing} is missing between {one} and {two}"
     if alias:
         missing += f", which lie in the same memory since {MERGE}" if alias != name else ""
+    elif other != own:
+        missing += ", which are views of one buffer"
     buffers = tuple(dict.fromkeys([name, *([alias] if alias else [])]))
     return FindingOrigin("unordered", second[0], first[0], buffers, missing, race.missing)
 
@@ -89,14 +96,57 @@ class _Places:
         """
         names = self.counterparts.accessed(access.origin.stmt)
         mode = names.reads if access.kind == "read" else names.writes
+        if not mode.isdisjoint((buffer, self.counterparts.name(buffer))):
+            return ""
         shared = sorted(mode & self.counterparts.shared) or sorted(self.counterparts.added(access.origin.stmt))
-        return shared[0] if buffer not in mode and len(shared) == 1 else ""
+        if len(shared) > 1:
+            shared = [name for name in shared if self._overlap(name, buffer)]
+        return shared[0] if len(shared) == 1 else ""
+
+    def _overlap(self, one: str, other: str) -> bool:
+        """Whether two buffers have bytes of merged shared memory in common."""
+        named = [(self.counterparts.name(name), span) for name, span in _spans(self._snapshot.checkpoints[LOWERED])]
+        first, second = (dict(named).get(self.counterparts.name(name)) for name in (one, other))
+        return first is not None and second is not None and first[0] < second[1] and second[0] < first[1]
+
+    def view(self, access: Access, buffer: str) -> str:
+        """The name by which the source calls shared memory at an access, which may be a view's; empty if not known."""
+        source, own = self.counterparts.only(access.origin.stmt), self.counterparts.name(buffer)
+        if source is None or own not in self.counterparts.shared:
+            return ""
+        named = (
+            list(_accessed(source))[1:] if access.kind == "read" and isinstance(source, Store) else _accessed(source)
+        )
+        found = {b.name for b in named if self.counterparts.name(str(b.data.value)) == own}
+        return found.pop() if len(found) == 1 else ""
 
     def at(self, line: int, tir: int, thread: int) -> str:
         """` at line 74 (thread 0, TIR line 176)`."""
         more = ", ".join([*([f"thread {thread}"] if thread >= 0 else []), *([f"TIR line {tir}"] if tir else [])])
         inside = f" ({more})" if more else ""
         return f" at line {line}{inside}" if line else inside
+
+
+def _spans(function: Function) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The pointers into merged shared memory, and the bytes that are accessed by each, the last one excluded."""
+    firsts = {str(pointer.value): place for pointer, place in function.places}
+    for stmt in statements(function.body):
+        if isinstance(stmt, Bind) and name_of_call(stmt.value) == "handle_add_byte_offset":
+            firsts |= {str(stmt.var.value): int(e.value) for e in stmt.value.args[1:2] if isinstance(e.value, int)}
+    lengths: dict[str, int] = {}
+    for buffer in (buffer for stmt in statements(function.body) for buffer in _accessed(stmt)):
+        sizes = [int(extent.value) for extent in buffer.shape if isinstance(extent.value, int)]
+        if len(sizes) == len(buffer.shape):
+            name = str(buffer.data.value)
+            lengths[name] = max(lengths.get(name, 0), int(prod(sizes) * dtype_of(buffer.dtype).bytes))
+    yield from ((name, (first, first + lengths.get(name, 0))) for name, first in firsts.items())
+
+
+def _accessed(stmt: Stmt) -> Iterator[Buffer]:
+    """The buffers that a statement itself accesses, that of a store first."""
+    if isinstance(stmt, Store):
+        yield stmt.buffer
+    yield from (e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None)
 
 
 class _Words:
