@@ -1413,6 +1413,74 @@ def shorter_than_its_stages():
     return main
 
 
+@tilelang.jit
+def reduced_before_a_pipeline():
+    """The largest of 128 floats, then a pipeline of tiles of another type."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128,), "float32"),
+        H: T.Tensor((256, 64), "float16"),
+        B: T.Tensor((128,), "float32"),
+        C: T.Tensor((128, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "float32")
+            h = T.alloc_shared((128, 64), "float16")
+            f = T.alloc_fragment((128,), "float32")
+            largest = T.alloc_fragment((1,), "float32")
+            total = T.alloc_fragment((128, 64), "float32")
+            T.copy(A, a)
+            T.copy(a, f)
+            T.reduce_max(f, largest, dim=0)
+            T.clear(total)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(H[k * 128, 0], h)
+                for i, j in T.Parallel(128, 64):
+                    total[i, j] += h[i, j]
+            for i in T.Parallel(128):
+                B[i] = a[127 - i] - largest[0]
+            T.copy(total, C)
+
+    return main
+
+
+@tilelang.jit
+def viewed_in_a_pipeline():
+    """Each step of a pipeline reads its tile in another shape."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "int32"), B: T.Tensor((4, 128), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "int32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0], a)
+                v = T.reshape(a, (64, 2))
+                for i in T.Parallel(128):
+                    B[k, i] = v[i // 2, i % 2]
+
+    return main
+
+
+@tilelang.jit
+def masked_steps():
+    """A flag that each step of a pipeline loads says whether the step stores."""
+
+    @T.prim_func
+    def main(M: T.Tensor((4, 128), "int32"), A: T.Tensor((4, 128), "int32"), B: T.Tensor((4, 128), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            m = T.alloc_shared((128,), "int32")
+            a = T.alloc_shared((128,), "int32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(M[k, 0], m)
+                T.copy(A[k, 0], a)
+                if m[0] > 0:
+                    for i in T.Parallel(128):
+                        B[k, i] = a[127 - i]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1579,3 +1647,6 @@ recycled = Case(reused_in_a_step, {}, ("sm_90",))
 cleared = Case(cleared_then_set)
 unread = Case(tile_without_readers, {}, ("sm_90",))
 doubled = Case(shorter_than_its_stages, {}, ("sm_80",))
+exchanged = Case(reduced_before_a_pipeline, {}, ("sm_80",))
+unstaged = Case(viewed_in_a_pipeline, {}, ("sm_90",))
+peeked = Case(masked_steps, {}, ("sm_90",))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tlcheck.fuzz.constructs import scopes_in
+from tlcheck.fuzz.staged_tiles import asked_for, never_read, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
 
@@ -472,21 +473,6 @@ def _shorter_than_stages(t: KernelTraits) -> bool:
     return False
 
 
-def _unread_in_pipeline(t: KernelTraits) -> bool:
-    """Whether a pipeline loads a tile that no step of it reads."""
-    bodies = (t.inside(place) for place in t.pipelines)
-    return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
-
-
-def _never_read(t: KernelTraits) -> bool:
-    """Whether a pipeline loads a tile that neither a step of it nor a later statement reads."""
-    for place in t.pipelines:
-        body, (_, after) = t.inside(place), t.parted(place)
-        if any(p.is_load and not any(q.reads(p.written) for q in (*body, *after)) for p in body):
-            return True
-    return False
-
-
 def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
     for place in t.pipelines:
         before, after = t.parted(place)
@@ -587,9 +573,11 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
     "odd modulus": lambda t: _modulo(t, _odd),
     "element set by all in a loop": _set_by_all,
-    "tile that no step reads": _unread_in_pipeline,
+    "tile that no step reads": unread_by_steps,
     "fewer steps than stages": _shorter_than_stages,
-    "tile that nothing reads": _never_read,
+    "view of a tile in a pipeline": viewed,
+    "tile in a condition of a step": asked_for,
+    "tile that nothing reads": never_read,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
         for _, name, index in _indices(t)

@@ -33,7 +33,7 @@ SENTENCES = (
     "what the copy writes", "between the write of s at line 1 and the read of s at line 2",
     "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
     "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
-    "which lie in the same memory",
+    "between the read of workspace at line 1 and the write of h at line 2, which lie in the same memory",
 )  # fmt: skip
 
 
@@ -176,6 +176,15 @@ def test_loops_in_a_step_and_loads_before_a_pipeline_are_traits() -> None:
     assert "tile that nothing reads" in traits(found["unread"])
     assert "tile that nothing reads" not in traits(found["unread"].replace("C[k, i] = d[i]", "C[k, i] = d[i] + e[i]"))
     assert "tile that nothing reads" not in traits(found["overlapped"])  # a statement after the pipeline does
+
+
+def test_reads_of_a_tile_that_are_not_seen_are_traits() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    view, condition = "view of a tile in a pipeline", "tile in a condition of a step"
+    assert view in traits(found["unstaged"])
+    assert view not in traits(found["unstaged"].replace("T.reshape(a,", "T.reshape(b,"))
+    assert condition in traits(found["peeked"])
+    assert condition not in traits(found["peeked"].replace("if m[0] > 0", "if k > 0"))
 
 
 def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:

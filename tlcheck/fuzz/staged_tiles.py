@@ -1,0 +1,47 @@
+"""Tell how a kernel uses the tiles that its pipelines load: not at all, or where TileLang does not see it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.fuzz.traits import KernelTraits
+
+
+def viewed(t: KernelTraits) -> bool:
+    """Whether a pipeline loads a tile of which the kernel has a view."""
+    loaded = {name for place in t.pipelines for name in _loaded(t, place)}
+    for node in (n for p in t.all for head in p.heads for n in ast.walk(head)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="reshape" | "view"), args=[ast.Name(id=name), *_]) if name in loaded:
+                return True
+    return False
+
+
+def asked_for(t: KernelTraits) -> bool:
+    """Whether a condition in a pipeline reads a tile that the pipeline loads."""
+    for place in t.pipelines:
+        loaded = _loaded(t, place)
+        if any(isinstance(p.stmt, (ast.If, ast.While)) and p.names & loaded for p in t.inside(place)):
+            return True
+    return False
+
+
+def unread_by_steps(t: KernelTraits) -> bool:
+    """Whether a pipeline loads a tile that no step of it reads."""
+    bodies = (t.inside(place) for place in t.pipelines)
+    return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
+
+
+def never_read(t: KernelTraits) -> bool:
+    """Whether a pipeline loads a tile that neither a step of it nor a later statement reads."""
+    for place in t.pipelines:
+        body, (_, after) = t.inside(place), t.parted(place)
+        if any(p.is_load and not any(q.reads(p.written) for q in (*body, *after)) for p in body):
+            return True
+    return False
+
+
+def _loaded(t: KernelTraits, place: int) -> set[str]:
+    return {p.written for p in t.inside(place) if p.is_load and t.scopes.get(p.written) == "shared"}
