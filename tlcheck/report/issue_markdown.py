@@ -21,6 +21,7 @@ _COLUMNS = 160
 _TITLES: Mapping[str, str] = {
     "overwritten": "`{}` is overwritten before it is read",
     "early": "`{}` is read before it is written",
+    "late": "`{}` is read after it is overwritten",
     "unwritten": "`{}` is not written",
     "unguarded": "`{}` is written where a condition forbids it",
     "other-index": "another element of `{}` is accessed",

@@ -21,6 +21,7 @@ Weight = Literal["error", "hazard"]
 OriginKind = Literal[
     "overwritten",
     "early",
+    "late",
     "unwritten",
     "unguarded",
     "other-index",
@@ -157,11 +158,11 @@ class FindingOrigin:
     """The first access, in execution order, in which lowered differs from source.
 
     kind: `overwritten`: by another buffer in the same memory, or by a write that comes once more; `early`: read while
-    its copy is under way, or before the write that it needs; `unwritten`: never written; `unguarded`: written where a
-    condition of the source does not hold; `other-index`: another element of the buffer; `other-operand`: an element of
-    another buffer; `repeated`: so many times the right value; `incomplete`: terms are missing; `rounded`: to a
-    narrower type than in the source; `other-value`: computed otherwise; `unordered`: two accesses that nothing orders;
-    `illegal`: an access that the device does not allow.
+    its copy is under way, or before the write that it needs; `late`: read after a write that comes later in the source;
+    `unwritten`: never written; `unguarded`: written where a condition of the source does not hold; `other-index`:
+    another element of the buffer; `other-operand`: an element of another buffer; `repeated`: so many times the right
+    value; `incomplete`: terms are missing; `rounded`: to a narrower type than in the source; `other-value`: computed
+    otherwise; `unordered`: two accesses that nothing orders; `illegal`: an access that the device does not allow.
     line: source line of the access, 0 if unknown. other_line: of the other access. buffers: those that are concerned,
     first the one that is accessed. words: the sentence. missing: what would order the two accesses.
     """

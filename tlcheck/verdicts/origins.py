@@ -178,7 +178,7 @@ class _Words:
             at = self._at(found.access, writes=True)
             yield f"{self._element(found.access)} is stored again{at} in step {step} of the loop `{loop}`; "
             yield "the source stores it once, before that loop"
-        elif found.kind in ("overwritten", "unordered", "early") and found.other is not None:
+        elif found.kind in ("overwritten", "unordered", "early", "late") and found.other is not None:
             yield from self._out_of_order(what, found.other)
         elif found.kind == "unwritten":
             yield from self._unwritten(what)
@@ -188,7 +188,7 @@ class _Words:
             yield from self._of_value(what)
 
     def _out_of_order(self, what: str, other: OriginAccess) -> Iterator[str]:
-        """The write that another one should come before, or after."""
+        """The write that another access should come before, or after."""
         found, stored = self._found, self._at(other, writes=True)
         if found.kind == "overwritten":
             yield f"{what} with the value that {self._element(other)} stored{stored}"
@@ -196,6 +196,8 @@ class _Words:
         elif found.kind == "unordered":
             yield f"{what} with the value that the store{stored} leaves, which nothing orders"
             yield self._missing(found.access.buffer)
+        elif found.kind == "late":
+            yield f"{what} after the store{stored}, which comes after it in the source"
         elif other.stmt is not None:
             yield f"{what} while the copy into it{stored} is under way{self._missing(found.access.buffer)}"
         else:

@@ -18,6 +18,7 @@ from tlcheck.snapshot.ir import If, Stmt, Store
 PartingKind = Literal[
     "unwritten",
     "early",
+    "late",
     "unordered",
     "overwritten",
     "unguarded",
@@ -187,8 +188,21 @@ class Descent:
             is_late = own in self._counterparts.of(self._writes_last(lowered))
             guard = None if is_late else self._counterparts.guard(own)
             return Parting("early" if is_late else "unwritten", lowered, source, *by, guard)
+        if self._comes_later(source_reader, lowered, other):
+            return Parting("late", lowered, source, *by)
         kind: PartingKind = "unguarded" if self._counterparts.is_guarded(other) else "other-index"
         return Parting(kind, lowered, source, None, None, stmt=other)
+
+    def _comes_later(self, reader: TracedStep | None, lowered: TracedStep, writes: Stmt) -> bool:
+        """Whether a read of the source stands before the statement whose write the lowered kernel reads.
+
+        Of a loop around both it is the same step, or that of the write is a later one.
+        """
+        if reader is None or reader.origin is None or reader.origin.stmt is None or reader.origin.stmt is writes:
+            return False
+        steps = dict(loops_of(reader))
+        apart = [number - steps[name] for name, number in loops_of(lowered) if name in steps and number != steps[name]]
+        return apart[0] > 0 if apart else self._counterparts.is_before(reader.origin.stmt, writes)
 
     def _of_operands(self, source: TracedStep, lowered: TracedStep) -> Parting | None:
         ours, theirs = unlike(lowered, source), unlike(source, lowered)

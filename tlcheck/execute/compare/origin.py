@@ -49,6 +49,7 @@ from tlcheck.witness import indexed
 OriginKind = Literal[
     "overwritten",
     "early",
+    "late",
     "unordered",
     "unwritten",
     "unguarded",
@@ -282,7 +283,7 @@ class _Search:
                 return ValueOrigin("unwritten", made, True, step.value, expected, None, len(missing), parting.guard)
             stored = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(own))
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored, 0, parting.guard)
-        if parting.kind == "unordered" or (parting.kind == "overwritten" and parting.again is None):
+        if parting.kind in ("unordered", "late") or (parting.kind == "overwritten" and parting.again is None):
             writes = self._counterparts.only(_stmt(step))
             stored = OriginAccess(buffer_of(step), _index_of(own), _stmt(step), writes, 0, _thread(step))
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored)

@@ -126,7 +126,7 @@ def test_a_read_that_nothing_orders_is_told_as_that() -> None:
     assert (found.kind, found.access.buffer) == ("unordered", "s")
     blind = origin_of(snapshot, Request(), output.name, output.difference)
     assert blind is not None
-    assert blind.kind == "other-index"
+    assert blind.kind == "late"
 
 
 @pytest.mark.parametrize(
@@ -365,3 +365,29 @@ def test_a_result_that_equals_an_operand_is_no_copy_of_it() -> None:
     parting = descent.parting(step("su", (1, 3, 2), own), step("mm", (3, 3, 0), other))
     assert parting is not None
     assert (parting.kind, parting.source.element) != ("unwritten", "u[0]")
+
+
+@pytest.mark.parametrize(
+    ("read", "stored", "kind"),
+    [((), (), "late"), ((("k", 1),), (("k", 1),), "late"), ((("k", 1),), (("k", 0),), "other-index")],
+)
+def test_a_read_after_a_write_that_comes_later_in_the_source_is_late(
+    read: tuple[tuple[str, int], ...], stored: tuple[tuple[str, int], ...], kind: str
+) -> None:
+    """The source sets s, reads it, and sets it again. read, stored: loops around the read, and the write as lowered."""
+    kernel, k = Kernel(threads=32), variable("k")
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s, out = kernel.tile("s", "float32", (32,), "shared"), kernel.tensor("C", "float32", (32,))
+    steps = Store(out, (kernel.tx,), load(s, kernel.tx)), Store(s, (kernel.tx,), load(b, kernel.tx))
+    written = Store(s, (kernel.tx,), load(a, kernel.tx)), For(k, number(0), number(2), "serial", Seq(steps))
+    snapshot = kernel.snapshot(written, written)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    wanted, got = TracedStep("s[0]", "1.0", Origin(own[0])), TracedStep("s[0]", "2.0", Origin(other[2], stored))
+    found = descent.parting(
+        TracedStep("C[0]", "1.0", Origin(own[1], read), sources=(wanted,)),
+        TracedStep("C[0]", "2.0", Origin(other[1], read), sources=(got,)),
+    )
+    assert found is not None
+    assert found.kind == kind
