@@ -1481,6 +1481,34 @@ def masked_steps():
     return main
 
 
+@tilelang.jit
+def read_before_a_pipeline():
+    """Registers read a tile, which is then set again, before a pipeline."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128,), "float32"),
+        B: T.Tensor((2, 128), "float32"),
+        C: T.Tensor((128,), "float32"),
+        D: T.Tensor((2, 128), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            t = T.alloc_shared((128,), "float32")
+            f = T.alloc_fragment((128,), "float32")
+            for i in T.Parallel(128):
+                s[i] = A[i]
+            T.copy(s, f)
+            T.fill(s, 2)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(B[k, :], t)
+                for i in T.Parallel(128):
+                    D[k, i] = t[i] + s[i]
+            T.copy(f, C)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1650,3 +1678,4 @@ doubled = Case(shorter_than_its_stages, {}, ("sm_80",))
 exchanged = Case(reduced_before_a_pipeline, {}, ("sm_80",))
 unstaged = Case(viewed_in_a_pipeline, {}, ("sm_90",))
 peeked = Case(masked_steps, {}, ("sm_90",))
+postponed = Case(read_before_a_pipeline, {}, ("sm_90",))
