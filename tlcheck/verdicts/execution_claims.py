@@ -313,9 +313,11 @@ class _Claims:
         at = LOWERED if wrong.onset is None else wrong.onset.checkpoint
         writer = None if found.writer is None else self._made("write", found.writer, at)
         steps = None if wrong.traced is None else TracedLines(self._snapshot, wrong.traced)
+        origin = wrong.origin
+        is_unset = origin is not None and origin.kind == "unwritten" and origin.value.startswith("poison")
         return Element(
             found.index,
-            found.got,
+            origin.value if origin is not None and is_unset else found.got,  # a number stands for an integer's poison
             found.expected,
             inputs,
             writer,

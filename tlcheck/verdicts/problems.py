@@ -214,7 +214,9 @@ def value_in_words(got: str) -> str:
 
 
 def _short(number: str) -> str:
-    """A number with as many digits as tell it from another one."""
+    """A number with as many digits as tell it from another one; a whole number with all of them."""
+    if number.lstrip("-").isdigit():
+        return number
     try:
         return number if len(number) <= _DIGITS else f"{float(number):.{_DIGITS - 2}g}"
     except ValueError:

@@ -109,8 +109,9 @@ class Provenance:
             return write, name, in_words(value, machine), place
         if isinstance(memory, Pages):
             seed = machine.worlds[0].seed
-            initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
-            return None, name, in_words(initial[0], machine), -1
+            element = np.array([memory.element_at(query.cell.position)])
+            if memory.contents(seed, element) is not None:
+                return None, name, in_words(memory.initial(seed, element)[0], machine), -1
         return None, name, "poison: never written", -1
 
     def _step(self, query: Query, found: Mapping[Query, _Described]) -> TracedStep:
