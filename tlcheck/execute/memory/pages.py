@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +15,24 @@ import numpy as np
 from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.cells import Hook, Position, spread
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing, require_sum
+from tlcheck.execute.memory.values import (
+    Array,
+    Kind,
+    Value,
+    bits_of,
+    from_bits,
+    is_poison,
+    lengthened,
+    nothing,
+    require_sum,
+)
 from tlcheck.execute.stops import NotModelled, OutOfBytes
 
 PAGE_BITS = 8  # a tile is often 64 to 128 elements of a row that has thousands
 _MOST_PAGES_BITS = 20  # of a tensor: a larger one has larger pages
 _AHEAD = 1 << 12  # elements
 _AT_ONCE = 1 << 14  # elements: what is drawn at once fits into a cache
+_GROWTH = 4
 _FEW = 64  # pages that are missing at once, for which others may be read ahead
 Contents = Callable[[int, Array], Array | None]
 
@@ -42,13 +53,14 @@ class Stored(NamedTuple):
 class _Real:
     """The pages of a tensor that are real: their elements, which of these were written, and the number of pages.
 
-    lent: the elements are another run's as well.
+    lent: the elements are another run's as well. outcomes: what they hold now, by seed, as far as somebody asked.
     """
 
     elements: Array
     written: Mask
     pages: int = 0
     lent: bool = False
+    outcomes: dict[int, Stored] = field(default_factory=dict)
 
 
 class Pages:
@@ -238,20 +250,25 @@ class Pages:
     def _fetch(self, numbers: Array) -> None:
         """Make pages real; numbers: in ascending order."""
         real = self._real
-        needed = real.pages + len(numbers)
-        if needed << self._bits > self.flat.size:
-            pages = max(needed, 2 * (self.flat.size >> self._bits), 4)
-            if (pages << self._bits) * (self.flat.itemsize + 1) > self._limit:
-                raise OutOfBytes
-            flat, written = np.empty(pages << self._bits, self.kind.array), np.zeros(pages << self._bits, np.bool_)
-            flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
-            self._real.elements, self._real.written, self._real.lent = flat, written, False
+        self._reserve(real.pages + len(numbers))
         self._own()
         for some in self._by_seed(numbers):
             begin, end = real.pages << self._bits, (real.pages + len(some)) << self._bits
             self.flat[begin:end] = self._before(int(some[0]) // self._tables, some % self._tables)
             self.table[some] = np.arange(begin, end, self._page)
             real.pages += len(some)
+
+    def _reserve(self, pages: int) -> None:
+        """Have room for so many pages, and for more as they come: each time, all that are real are copied."""
+        room, most = self.flat.size >> self._bits, (self._limit // (self.flat.itemsize + 1)) >> self._bits
+        if pages > most:
+            raise OutOfBytes
+        if pages > room:
+            size = min(max(pages, _GROWTH * room), most, len(self.table)) << self._bits
+            elements = np.empty(size, self.kind.array)
+            elements[: self.flat.size] = self.flat
+            real = self._real
+            real.elements, real.written, real.lent = elements, lengthened(self.written, size), False
 
     def _by_seed(self, numbers: Array) -> Iterator[Array]:
         """Pages of one seed each, as many as are drawn at once."""
@@ -276,6 +293,7 @@ class Pages:
 
     def _own(self) -> None:
         """Make the elements this run's own before they change."""
+        self._real.outcomes.clear()
         if self._real.lent:
             self._real.elements, self._real.lent = self._real.elements.copy(), False
 
@@ -312,7 +330,13 @@ class Pages:
         return found[found < self.size]
 
     def outcome(self, seed: int) -> Stored:
-        """Return which elements were written in the worlds of a seed, in order, and their values."""
+        """Return which elements were written in the worlds of a seed, in order, and their values: read-only arrays."""
+        found = self._real.outcomes.get(seed)
+        if found is None:
+            found = self._real.outcomes[seed] = self._outcome(seed)
+        return found
+
+    def _outcome(self, seed: int) -> Stored:
         which = self.distinct.index(seed)
         table = self.table[which * self._tables : (which + 1) * self._tables]
         written, flat = self.written.reshape(-1, self._page), self.flat.reshape(-1, self._page)
@@ -322,7 +346,10 @@ class Pages:
         inside = np.flatnonzero(written[slots])
         values = flat[slots].reshape(-1)
         elements = inside + ((pages - np.arange(len(pages))) << self._bits)[inside >> self._bits]
-        return Stored(elements, values if len(inside) == len(values) else values[inside])
+        left = Stored(elements, values if len(inside) == len(values) else values[inside])
+        for array in left:
+            array.flags.writeable = False
+        return left
 
 
 def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:

@@ -267,6 +267,13 @@ def _in_field(value: Value, source: Kind, target: Kind, field: Field) -> Value:
     return field.function(f"rounded to {target.name}", value) if narrow else value
 
 
+def lengthened(array: Array, size: int) -> Array:
+    """The array with zeros behind it, so many elements in all; memory is taken as these are used."""
+    longer = np.zeros(size, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
 def require_sum(combine: np.ufunc, kind: Kind) -> None:
     """Raise NotModelled where elements of a field are combined by anything but a sum."""
     if combine is not np.add or not kind.is_float:

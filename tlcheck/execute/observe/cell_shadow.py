@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, lengthened
 from tlcheck.execute.observe.accesses import AccessedCells
 from tlcheck.execute.observe.shadow import Shadow
 
@@ -111,5 +111,5 @@ class CellShadow(Shadow):
     def grow(self, size: int) -> None:
         """Have room for so many cells. Tensors grow, to which no copies bring bits that are known."""
         if self._joint is not None:
-            self._joint = np.concatenate([self._joint, np.zeros(size - len(self._joint), np.int32)])
+            self._joint = lengthened(self._joint, size)
         super().grow(size)

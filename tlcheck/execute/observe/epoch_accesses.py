@@ -8,7 +8,7 @@ import numpy as np
 
 from tlcheck.execute.events import Side
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, lengthened
 from tlcheck.execute.observe.accesses import AccessedCells
 
 SEVERAL = -2  # the lane of an access that several lanes of one epoch made
@@ -35,9 +35,8 @@ class EpochAccesses:
     def reach(self, size: int) -> None:
         """Have room for so many cells."""
         if len(self.epoch) < size:
-            more = np.zeros(size - len(self.epoch), np.int32)
             for name in self._FIELDS:
-                setattr(self, name, np.r_[getattr(self, name), more])
+                setattr(self, name, lengthened(getattr(self, name), size))
 
     def set(self, touched: AccessedCells, epoch: int, part: Array) -> None:
         """Note that these lanes accessed these cells."""

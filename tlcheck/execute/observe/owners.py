@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, lengthened
 
 _MANY = -1  # as the reader of an element
 
@@ -31,11 +31,9 @@ class Owners:
         cell, lane: of each element. size: of the tensor, in cells. bulk: bulk copies access them, which lanes begin.
         """
         if len(self._writer) < size:
-            more = size - len(self._writer)
-            self._writer, self._reader = (
-                np.r_[owner, np.zeros(more, np.int32)] for owner in (self._writer, self._reader)
+            self._writer, self._reader, self._atomic = (
+                lengthened(owner, size) for owner in (self._writer, self._reader, self._atomic)
             )
-            self._atomic = np.r_[self._atomic, np.zeros(more, np.bool_)]
         me = _MANY - lane if bulk else lane
         writer, reader = self._writer[cell], self._reader[cell]
         others = (writer != 0) & ((writer != me) | ((writer < 0) & (kind == "read")))

@@ -9,7 +9,7 @@ import numpy as np
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, lengthened
 from tlcheck.execute.stops import Stopped
 from tlcheck.reasons import NOT_EXECUTED
 
@@ -37,7 +37,7 @@ class Suspects:
         count = -(-cells.size // UNIT)
         known = self._units.get(root, np.zeros(0, np.bool_))
         if len(known) < count:
-            known = self._units[root] = np.concatenate([known, np.zeros(count - len(known), np.bool_)])
+            known = self._units[root] = lengthened(known, count)
         return known
 
     @classmethod

@@ -14,7 +14,7 @@ import numpy as np
 from tlcheck.execute.events import TENSOR_PRODUCTS, Operation
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
-from tlcheck.execute.memory.values import Array
+from tlcheck.execute.memory.values import Array, lengthened
 from tlcheck.execute.observe.accesses import AccessedCells
 
 
@@ -69,8 +69,7 @@ class Unwaited:
         """Note that it reads or writes these cells."""
         of_cells = self._last.setdefault((place.root, writes), np.zeros(0, np.int32))
         if len(of_cells) < place.memory.flat.size:
-            more = np.zeros(place.memory.flat.size - len(of_cells), np.int32)
-            of_cells = self._last[place.root, writes] = np.r_[of_cells, more]
+            of_cells = self._last[place.root, writes] = lengthened(of_cells, place.memory.flat.size)
         of_cells[cell] = number
 
     def uses(self, root: int) -> bool:
