@@ -387,12 +387,15 @@ class Observers(Observer):
             name: [one for one in observers if getattr(type(one), name) is not getattr(Observer, name)]
             for name in _EVENTS
         }
+        self._heard: dict[tuple[Callable[..., object], ...], bool] = {}  # what is asked at every access
         for name, listening in self._listening.items():
             setattr(self, name, _publishing(name, listening))
 
     def hear(self, *events: Callable[..., object]) -> bool:
         """Whether anybody listens to one of some events, given as `Observer` defines them."""
-        return any(self._listening[event.__name__] for event in events)
+        if events not in self._heard:
+            self._heard[events] = any(self._listening[event.__name__] for event in events)
+        return self._heard[events]
 
 
 def _publishing(event: str, listening: Sequence[Observer]) -> Callable[..., object]:

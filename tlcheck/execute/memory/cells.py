@@ -14,7 +14,17 @@ import numpy as np
 
 from tlcheck.execute.field import reduced
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, apart, bits_of, from_bits, nothing_in, require_sum
+from tlcheck.execute.memory.values import (
+    Array,
+    Kind,
+    Value,
+    apart,
+    bits_of,
+    from_bits,
+    nothing_in,
+    require_sum,
+    stretched,
+)
 from tlcheck.execute.stops import NotModelled
 
 Position = int | slice | Array
@@ -113,6 +123,7 @@ class Cells:
         if any(k.bits % grain for k in kinds):
             raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
         self.kinds, self.seeds, self._cleared = kinds, seeds, cleared
+        self._types = frozenset(kind.memory for kind in kinds)
         self.shared, self.opaque = threads == 1, opaque
         self.grain = grain
         shape = (max(1, -(-size * 8 // grain)), len(seeds), threads)
@@ -131,9 +142,7 @@ class Cells:
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
         """Make all of it poison, or the threads' own in the lanes of `mask`."""
         if mask is not None:
-            self._forget_lanes(
-                reason, np.broadcast_to(mask, (len(self.seeds), max(mask.shape[-1], self.data.shape[2])))
-            )
+            self._forget_lanes(reason, stretched(mask, (len(self.seeds), max(mask.shape[-1], self.data.shape[2]))))
             return
         self._alike.forget()
         if self.tags is not None:
@@ -302,7 +311,7 @@ class Cells:
 
     def _require(self, kind: Kind, value: Value = 0) -> None:
         """Raise NotModelled for elements of a field that are taken for others, or for integers."""
-        if all(kind.memory != other.memory for other in self.kinds):
+        if kind not in self.kinds and kind.memory not in self._types:
             raise NotModelled(f"{self.kinds[0].name} taken for {kind.name}")
         if not kind.is_float and np.asarray(value).dtype.kind == "f":
             raise NotModelled(f"{kind.name} made of floats")

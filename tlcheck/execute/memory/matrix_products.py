@@ -33,5 +33,7 @@ def product(a: Array, b: Array) -> Array:
 def _first(matrices: Array, axis: int) -> Array:
     """Return the first poison along the axis, which stays with a length of 1; 0 where there is none."""
     poisoned = is_poison(matrices)
+    if not poisoned.any():
+        return np.zeros((1, 1))
     first = np.take_along_axis(matrices, poisoned.argmax(axis, keepdims=True), axis)
     return np.where(poisoned.any(axis, keepdims=True), first, 0.0)

@@ -260,11 +260,13 @@ class Pages:
 
     def _reserve(self, pages: int) -> None:
         """Have room for so many pages, and for more as they come: each time, all that are real are copied."""
-        room, most = self.flat.size >> self._bits, (self._limit // (self.flat.itemsize + 1)) >> self._bits
+        room, every = self.flat.size >> self._bits, len(self.table)
+        most = min(every, (self._limit // (self.flat.itemsize + 1)) >> self._bits)
         if pages > most:
             raise OutOfBytes
         if pages > room:
-            size = min(max(pages, _GROWTH * room), most, len(self.table)) << self._bits
+            wanted = max(pages, _GROWTH * room)
+            size = min(every if 3 * wanted > 2 * every else wanted, most) << self._bits
             elements = np.empty(size, self.kind.array)
             elements[: self.flat.size] = self.flat
             real = self._real

@@ -261,7 +261,7 @@ def _is_same(a: Located, b: Located) -> bool:
     x, y = a.position, b.position
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return False
-    if any(mask is not None for mask in (a.outside, b.outside, a.crooked, b.crooked)):
+    if a.outside is not None or b.outside is not None or a.crooked is not None or b.crooked is not None:
         return False
     return x.shape == y.shape and bool(x.flat[0] == y.flat[0]) and np.array_equal(x, y)
 

@@ -267,6 +267,11 @@ def _in_field(value: Value, source: Kind, target: Kind, field: Field) -> Value:
     return field.function(f"rounded to {target.name}", value) if narrow else value
 
 
+def stretched(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array in a shape that it broadcasts to. NumPy takes its time even where that is its own."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
 def lengthened(array: Array, size: int) -> Array:
     """The array with zeros behind it, so many elements in all; memory is taken as these are used."""
     longer = np.zeros(size, array.dtype)

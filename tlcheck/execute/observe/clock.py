@@ -58,12 +58,17 @@ class Times:
 
     def owners(self, at: tuple[Array, ...]) -> Array:
         """The agents of the times at some places, as indices into `VectorClock.own_times`, flat."""
-        shape = self.array.shape
-        return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
+        return np.broadcast_to(_at(self.first, at) + _at(self.agent, at), at[0].shape)
 
     def steps(self, steps: Array, at: tuple[Array, ...]) -> Array:
         """Return how far the agents of the times at some places step."""
         return np.asarray(steps.reshape(-1).take(self.owners(at)))
+
+
+def _at(values: Array, at: tuple[Array, ...]) -> Array:
+    """Some places of values that broadcast to more axes, and along those of length 1."""
+    own = at[len(at) - values.ndim :]
+    return np.asarray(values[tuple([0 if size == 1 else each for each, size in zip(own, values.shape, strict=True)])])
 
 
 class VectorClock(Observer):

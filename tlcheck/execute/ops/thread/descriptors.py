@@ -19,7 +19,7 @@ from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.values import Array, Kind, Value, kind_of
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, stretched
 from tlcheck.execute.stops import Illegal, NotModelled, Unaligned
 from tlcheck.signatures.bulk_copies import TensorMap, tensor_map
 from tlcheck.snapshot.ir import Expr
@@ -87,7 +87,7 @@ class _Tensor:
             first = first + start * stride
         elements = first + _spread(extents, tuple(strides))
         shape = (len(elements), frame.worlds, 1)
-        return Box(np.broadcast_to(elements, shape), None, bits, run=extents[0] if strides[0] == 1 else 1)
+        return Box(stretched(elements, shape), None, bits, run=extents[0] if strides[0] == 1 else 1)
 
     def box(self, frame: Frame, at: list[Any], bits: Any) -> Box:
         """Elements at coordinates of each dimension."""

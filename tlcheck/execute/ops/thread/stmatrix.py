@@ -11,7 +11,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Code, Computation
 from tlcheck.execute.memory.frame import Frame, LastMask
-from tlcheck.execute.memory.values import Value, kind_of
+from tlcheck.execute.memory.values import Value, kind_of, stretched
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
@@ -40,7 +40,7 @@ def stmatrix(e: Expr, program: KernelProgram) -> Computation:
 
     def run(frame: Frame) -> Value:
         shape = (frame.worlds, frame.lanes)
-        values = np.array([[np.broadcast_to(v.run(frame), shape) for v in pair] for pair in pairs])
+        values = np.array([[stretched(np.asarray(v.run(frame)), shape) for v in pair] for pair in pairs])
         warps = values.reshape(number, 2, frame.worlds, -1, WARP)
         tile = np.zeros((8, *warps.shape[2:]), values.dtype)
         tile[element, :, :, source_lane] = warps.transpose(0, 1, 4, 2, 3)

@@ -16,7 +16,7 @@ from tlcheck.execute.compile.registry import call, loop
 from tlcheck.execute.events import Cell, TensorCoreForm
 from tlcheck.execute.memory.codes import Computation, Step, counter
 from tlcheck.execute.memory.frame import Frame, one_value
-from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
+from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in, stretched
 from tlcheck.execute.ops.thread.mma import finished, kind_named, shape_of
 from tlcheck.execute.ops.thread.wgmma_operands import (
     GROUP,
@@ -119,12 +119,12 @@ def held(e: Expr, at: int, k: int, kind: Kind, program: KernelProgram) -> Operan
     def left(frame: Frame) -> MatrixOperand:
         position, _ = registers.position(frame)
         shape = (len(index[0]), frame.worlds, frame.lanes)
-        before = np.array(np.broadcast_to(registers.memory.take(position, registers.kind), shape))
+        before = np.array(stretched(registers.memory.take(position, registers.kind), shape))
         fences.used(registers, position, before, np.array(frame.mask()))
         fences.left(registers, position, before)
 
         def read() -> Array:
-            values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)
+            values = stretched(registers.memory.take(position, registers.kind), shape)
             return matrices(values, index, (64, k))
 
         def row(world: int, group: int, number: int) -> list[Cell]:

@@ -19,7 +19,7 @@ from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import refuse_outside
 from tlcheck.execute.memory.state import NOWHERE, Origin
-from tlcheck.execute.memory.values import Array, Kind, Value
+from tlcheck.execute.memory.values import Array, Kind, Value, stretched
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
@@ -165,7 +165,7 @@ def _of_readers(value: Value, readers: Array, frame: Frame) -> Array:
     given = np.asarray(value)
     if given.size == 1:
         return np.full(readers.shape, given.reshape(()))
-    every = np.broadcast_to(given, (frame.worlds, frame.lanes))
+    every = stretched(given, (frame.worlds, frame.lanes))
     return every[np.arange(frame.worlds)[:, None], np.maximum(readers, 0)]
 
 

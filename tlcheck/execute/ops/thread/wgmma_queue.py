@@ -20,7 +20,7 @@ from tlcheck.execute.events import PRODUCTS, Operands
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame, Mask, one_value
-from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.memory.values import Array, Value, stretched
 from tlcheck.execute.ops.thread.mma import multiplied
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand, side_by_side
 from tlcheck.execute.stops import Illegal
@@ -160,7 +160,7 @@ class ProductQueue:
             if known.place.root == place.root and known.left and _is_same(known.position, position):
                 return known
         self.sums = [s for s in self.sums if s.left]
-        before = np.array(np.broadcast_to(place.memory.take(position, place.kind), poison.shape))
+        before = np.array(stretched(place.memory.take(position, place.kind), poison.shape))
         made = _Sum(place, position, before, self.fences)
         self.fences.used(place, position, made.values, lanes)
         self.sums.append(made)

@@ -107,6 +107,7 @@ class Lattice:
         codes = self._sizes
         self.needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
         self.steady = all(c.steady for c in codes)
+        self._is_even = all(c.uniform for c in codes)
 
     @property
     def axes(self) -> int:
@@ -134,6 +135,8 @@ class Lattice:
 
     def holes(self, frame: Frame) -> Mask | None:
         """The points that a lane does not have; None where all lanes have all."""
+        if self._is_even:
+            return None
         sizes = [size.run(frame) for size in self._sizes]
         found: Mask | None = None
         for size, at in zip(sizes, _coordinates(self.shape(frame)), strict=False):
