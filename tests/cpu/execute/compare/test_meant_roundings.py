@@ -7,6 +7,8 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, load
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.blocks import Block
 from tlcheck.snapshot.ir import Bind, Expr, Seq, Stmt, Store
 
 THREADS = 32
@@ -47,6 +49,20 @@ class Rounds:
         return Seq((Bind(total, made), self.stored(left)))
 
 
+class RoundsInBlocks(Rounds):
+    """Each thread of two blocks makes a number of its element of A."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel.blocks = 2
+        self.a, self.b = (self.kernel.tensor(name, "float32", (2 * THREADS,)) for name in "AB")
+        self.at = add(combined("mul", self.kernel.bx, Expr("int", "int32", (), THREADS), "int32"), self.kernel.tx)
+        self.given = load(self.a, self.at)
+
+    def stored(self, value: Expr) -> Stmt:
+        return Store(self.b, (self.at,), value)
+
+
 def verdict(found: Execution) -> str:
     return next(outcome.verdict for outcome in found.outputs if outcome.name == "B")
 
@@ -82,3 +98,10 @@ def test_another_order_of_a_sum_agrees() -> None:
 def test_few_elements_may_be_off_by_chance(threads: int, expected: str) -> None:
     made = Rounds(threads)
     assert verdict(made.judged(made.stored(made.magic()), made.stored(made.given))) == expected
+
+
+@pytest.mark.parametrize("blocks", [((1, 0, 0),), ((0, 0, 0), (1, 0, 0))])
+def test_a_block_is_compared_with_itself_though_others_have_its_inputs(blocks: tuple[Block, ...]) -> None:
+    made = RoundsInBlocks()
+    snapshot = made.kernel.snapshot((made.stored(made.magic()),), (made.stored(made.given),))
+    assert verdict(execute(snapshot, Request(blocks=blocks, seeds=(1,)))) == "refuted"

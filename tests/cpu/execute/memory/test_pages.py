@@ -7,6 +7,7 @@ import pytest
 
 from tlcheck.execute.memory.pages import PAGE_BITS, Pages
 from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.stops import OutOfBytes
 
 PAGE = 1 << PAGE_BITS
 
@@ -61,3 +62,21 @@ def test_a_large_tensor_has_larger_pages() -> None:
     assert pages.table.nbytes <= 1 << 24
     last = np.array([(1 << 34) - 1])
     assert np.array_equal(_read(pages, last).reshape(-1), _squares(0, last))
+
+
+def test_what_is_left_follows_later_writes() -> None:
+    pages = _pages(4 * PAGE)
+    for element in (3, PAGE + 1):
+        pages.put(pages.locate(np.array([[[element]]]), pages.kind, 0), 1.0, None, pages.kind)
+        assert pages.outcome(0).elements.tolist()[-1] == element
+    pages.accumulate(pages.locate(np.array([3]), pages.kind, 0).reshape(-1), 1.0, np.add, pages.kind)
+    assert pages.outcome(0).values.tolist() == [2.0, 1.0]
+
+
+def test_a_tensor_grows_to_its_limit_and_not_beyond() -> None:
+    """Five pages fit, which are four times one page, and one more."""
+    pages = Pages(kind_of("float32"), 1000 * PAGE, (0,), _squares, 5 * PAGE * 9)
+    for page in (0, 100, 200, 300, 400):
+        assert _read(pages, np.array([page * PAGE])).item() == (page * PAGE) ** 2
+    with pytest.raises(OutOfBytes):
+        _read(pages, np.array([500 * PAGE]))
