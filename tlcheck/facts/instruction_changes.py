@@ -9,6 +9,7 @@ from tlcheck.facts.change import Change
 from tlcheck.facts.kernel_facts import AccessFacts, Count, Facts
 
 Profile = Mapping[str, Count]  # instruction -> how often in a block
+_OF_WARPGROUPS = ("wgmma", "tcgen05")  # products that are faster than those of a warp (`mma`)
 _FAST = ("TMA", "async copy", "ldmatrix", "stmatrix")
 
 
@@ -43,11 +44,15 @@ def tensor_core_changes(before: Facts, after: Facts) -> Iterator[Change]:
     """Yield changes of the kernel as a whole: gemms have no names."""
     old, new = ({i.name: i.count for i in facts.instructions} for facts in (before, after))
     if not _is_same(old, new):
-        lost = any(name.startswith("wgmma") for name in old) and not any(name.startswith("wgmma") for name in new)
+        lost = any(_has(form, old) and not _has(form, new) for form in _OF_WARPGROUPS)
         kinds, others = _kinds(old), _kinds(new)
         different = others if others != kinds else f"other {others}"
         detail = f"{_counts(old)} -> {_counts(new)} in a block"
         yield Change("tensor cores", "kernel", kinds, different, detail, lost and bool(new))
+
+
+def _has(form: str, profile: Profile) -> bool:
+    return any(name.startswith(form) for name in profile)
 
 
 def _kinds(profile: Profile) -> str:

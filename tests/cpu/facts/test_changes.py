@@ -139,3 +139,11 @@ def test_versions_that_appear_earlier_in_another_release_are_no_other_shape() ->
 def test_a_snapshot_without_checkpoints_has_no_facts_and_no_changes() -> None:
     empty = facts_of(Snapshot("c", "f.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, {}, {}))
     assert changes(empty, empty) == ()
+
+
+@pytest.mark.parametrize("form", ["wgmma ss m64n64k16 fp16 fp16 fp32", "tcgen05 mma ss m128n128 bf16 fp32"])
+def test_products_of_a_warp_in_place_of_larger_ones_may_be_slower(form: str) -> None:
+    larger = replace(KERNEL, instructions=(InstructionFacts(form, Count(4)),))
+    assert [change.risk for change in changes(larger, KERNEL)] == ["slower-risk"]
+    assert [change.risk for change in changes(KERNEL, larger)] == ["changed"]
+    assert [change.risk for change in changes(larger, replace(KERNEL, instructions=()))] == ["changed"]
