@@ -1509,6 +1509,24 @@ def read_before_a_pipeline():
     return main
 
 
+@tilelang.jit
+def row_of_an_operand():
+    """Each row of a product, and a row of its operand."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            T.gemm(a, a, c, transpose_B=True)
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = c[i, j] + a[3, j]
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1679,3 +1697,4 @@ exchanged = Case(reduced_before_a_pipeline, {}, ("sm_80",))
 unstaged = Case(viewed_in_a_pipeline, {}, ("sm_90",))
 peeked = Case(masked_steps, {}, ("sm_90",))
 postponed = Case(read_before_a_pipeline, {}, ("sm_90",))
+swizzled = Case(row_of_an_operand)

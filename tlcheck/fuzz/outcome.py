@@ -73,10 +73,11 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
     if authors:
         return KernelOutcome("author", authors[0].words)
     refuted = [c for c in claims if c.blames_compiler and c.finding is not None]
-    if refuted and all(c.finding is not None and c.finding.rule == _LOUD for c in refuted):
+    silent = [c for c in refuted if c.finding is not None and c.finding.rule != _LOUD]
+    if refuted and not silent:
         return KernelOutcome("refused", refuted[0].words)
     if refuted:
-        ranked = sorted(refuted, key=_rank)
+        ranked = sorted(silent, key=_rank)
         symptoms = {symptom(c, text): sentences(c, text) for c in reversed(ranked)}
         ordered = dict.fromkeys(symptom(c, text) for c in ranked)
         return KernelOutcome("refuted", ranked[0].words, tuple(ordered), tuple(symptoms[s] for s in ordered))

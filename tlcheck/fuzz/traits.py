@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tlcheck.fuzz.constructs import scopes_in
+from tlcheck.fuzz.operand_rows import reads_row_of_operand
 from tlcheck.fuzz.staged_tiles import asked_for, never_read, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
@@ -364,7 +365,7 @@ def _vectorized_sum(t: KernelTraits) -> bool:
         match p.stmt:
             case ast.Assign(targets=[ast.Subscript() as target], value=ast.BinOp(left=left)):
                 loops = [a.iter for a in p.around if isinstance(a, ast.For)]
-                if loops and "vectorized" in ast.unparse(loops[-1]) and ast.unparse(target) == ast.unparse(left):
+                if any("vectorized" in ast.unparse(e) for e in loops) and ast.unparse(target) == ast.unparse(left):
                     return True
     return False
 
@@ -575,6 +576,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "element set by all in a loop": _set_by_all,
     "tile that no step reads": unread_by_steps,
     "fewer steps than stages": _shorter_than_stages,
+    "row of an operand": reads_row_of_operand,
     "view of a tile in a pipeline": viewed,
     "tile in a condition of a step": asked_for,
     "tile that nothing reads": never_read,

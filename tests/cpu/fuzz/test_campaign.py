@@ -82,6 +82,12 @@ def test_a_source_at_fault_counts_for_nothing() -> None:
     assert outcome(both, "x = 1\n").sort == "author"
 
 
+def test_what_nvcc_refuses_does_not_say_how_the_rest_is_wrong() -> None:
+    loud, silent = claim("atomic", "refuted", rule="TLA013"), claim(verdict="refuted")
+    assert outcome(judged(loud), "x = 1\n").sort == "refused"
+    assert [shows.rule for shows in outcome(judged(loud, silent), "x = 1\n").symptoms] == ["TLO001"]
+
+
 def test_an_atomic_that_is_spelled_wrong_is_the_authors() -> None:
     spelled = claim(verdict="refuted")
     assert spelled.finding is not None

@@ -187,6 +187,13 @@ def test_reads_of_a_tile_that_are_not_seen_are_traits() -> None:
     assert condition not in traits(found["peeked"].replace("if m[0] > 0", "if k > 0"))
 
 
+def test_a_fixed_row_of_an_operand_is_a_trait() -> None:
+    text = kernels()["swizzled"][1]
+    assert "row of an operand" in traits(text)
+    assert "row of an operand" not in traits(text.replace("a[3, j]", "a[i, j]"))
+    assert "row of an operand" not in traits(text.replace("T.gemm(a, a, c", "T.gemm(b, b, c"))
+
+
 def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:
     text, loads = kernels()["unread"][1], Symptom("TLR001", "unordered", "", *("T.copy global shared",) * 2)
     missing = "a wait for the copy is missing between the write of e at line 1 and the write of"
