@@ -246,7 +246,7 @@ def departures(stmt: Stmt, release: Release, target: Target | None = None) -> It
         yield Departure(f"{language} reads the end of loop {stmt.var.value} anew in each iteration", _A_COPY)
     for e in postorder(expressions(stmt)):
         if is_promoted(e):
-            yield Departure(f"{_operation(e)} is an int in {language}", _IN_32_BITS.format(language))
+            yield Departure(f"{operation_in_words(e)} is an int in {language}", _IN_32_BITS.format(language))
         elif is_never_false(e, release, target):
             yield Departure(f"~ of a bool is an int in {language}, which is never 0", "use T.Not")
         elif not is_cuda:
@@ -266,7 +266,7 @@ def _formats(stmt: Stmt, target: Target) -> Iterator[Departure]:
                 yield Departure(f"{target.arch} takes the bits of {dtype} for {other}", f"use {other} there")
 
 
-def _operation(e: Expr) -> str:
+def operation_in_words(e: Expr) -> str:
     """An operation by the types of its operands: `uint8 - uint8`."""
     if e.value == "bitwise_not":
         return f"~{e.args[0].dtype}"

@@ -27,6 +27,7 @@ from tlcheck.execute.compare.faults import (
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.sum_terms import UnequalTerm
+from tlcheck.execute.compare.wrapping import ADVICE as WRAPS
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race
@@ -255,6 +256,7 @@ class _Claims:
             f"{name} is wrong for {'large integers' if found.ends else 'NaN or infinities'}" if found.special else what
         )
         what = what if wrong.departure is None else f"{what}: {wrong.departure.words}"
+        what = f"{what}: {wrong.wraps} wraps as written, and not as lowered" if wrong.wraps else what
         stmt = found.writer.origin.stmt if found.writer is not None else None
         problem = "poison" if poisoned else "differs"
         finding = self._finding(problem, what, name, self._element(wrong), stmt, wrong.onset)
@@ -262,7 +264,7 @@ class _Claims:
             finding = replace(finding, pass_name="", advice=wrong.departure.advice)
         if wrong.origin is not None:
             finding = self._with_origin(finding, origin_in_words(self._snapshot, wrong.origin, self._execution.races))
-        finding = replace(finding, advice=finding.advice or self._advice_on_sizes())
+        finding = replace(finding, advice=finding.advice or (WRAPS if wrong.wraps else self._advice_on_sizes()))
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 

@@ -58,6 +58,17 @@ def test_a_promotion_is_named_where_the_value_first_differs() -> None:
     assert found.what == "C is wrong: uint8 - uint8 is an int in CUDA"
 
 
+@pytest.mark.parametrize(
+    ("lowered", "words"), [(128, ": uint8 - uint8 wraps as written, and not as lowered"), (129, "")]
+)
+def test_a_pass_that_expects_no_wrap_is_named_so(lowered: int, words: str) -> None:
+    made, store = difference()
+    value = Expr("max", "int32", (store.value, Expr("int", "int32", (), 128)))
+    found = finding(made, replace(store, value=value), replace(store, value=Expr("int", "int32", (), lowered)))
+    assert found.what == f"C is wrong{words}"
+    assert ("does not expect" in found.advice) == bool(words)
+
+
 def test_what_is_wrong_as_tir_is_the_fault_of_one_of_the_passes() -> None:
     made, store = difference()
     found = finding(made, store, replace(store, value=Expr("add", "int32", (store.value, Expr("int", "int32", (), 1)))))

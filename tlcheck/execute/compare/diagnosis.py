@@ -15,6 +15,7 @@ from tlcheck.execute.compare.origin import ValueOrigin, origin_of
 from tlcheck.execute.compare.output_outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.sum_terms import UnequalTerm, unequal_terms
 from tlcheck.execute.compare.trace import Traced, trace
+from tlcheck.execute.compare.wrapping import wrapping_operation
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.request import LOWERED, Request
 from tlcheck.execute.stops import Illegal, Stopped
@@ -37,6 +38,7 @@ class WrongOutput:
     in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.
     traced: None where the element cannot be traced, or has another value alone than among all blocks, or rounded.
     origin: None where it is not known for certain. terms: of a sum, those that are added too often, or not at all.
+    wraps: the operation of small integers without whose wrapping the source would leave this too; empty for none.
     """
 
     difference: Difference
@@ -45,6 +47,7 @@ class WrongOutput:
     traced: Traced | None = None
     origin: ValueOrigin | None = None
     terms: tuple[UnequalTerm, ...] = ()
+    wraps: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,11 @@ def _wrong_output(
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None
     terms = _terms(snapshot, levels, name, found, onset) if steps else ()
     departure = _departure(snapshot, levels, name, found, onset, origin, is_wrong)
-    return WrongOutput(found, onset, departure, traced, origin, terms)
+    wraps = ""
+    if departure is None and origin is not None and origin.kind == "other-value":
+        own = levels.showing(found.blocks, found.seed)
+        wraps = wrapping_operation(snapshot, own, name, found, origin.access.source)
+    return WrongOutput(found, onset, departure, traced, origin, terms, wraps)
 
 
 def _terms(
