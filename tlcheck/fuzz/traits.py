@@ -371,9 +371,14 @@ def _vectorized_sum(t: KernelTraits) -> bool:
 
 
 def _over_part(t: KernelTraits) -> bool:
-    """Whether a loop over fewer elements than registers have stores these by its own indices, shifted or not."""
+    """Whether a scan takes a part of registers, or a loop over fewer elements than these have stores them by its own
+    indices, shifted or not.
+    """
     shapes = {p.written: _numbers(p.call.args[0]) for p in t.all if p.call is not None and p.name == "alloc_fragment"}
     for p in t.all:
+        scanned = p.call.keywords[:1] if p.call is not None and p.name.startswith("cum") else []
+        if any(isinstance(k.value, ast.Subscript) and _base(k.value) in shapes for k in scanned):
+            return True
         loop = next((s for s in p.around[::-1] if _loop_name(s) == "Parallel"), None)
         if not isinstance(loop, ast.For) or not isinstance(p.stmt, ast.Assign):
             continue
