@@ -150,10 +150,9 @@ def test_loops_over_part_of_registers_and_copies_by_threads_are_traits() -> None
     assert "loop over part of registers" not in traits(found["loop"].replace("Parallel(100)", "Parallel(256)"))
     assert "loop over part of registers" in traits(found["loop"].replace("f[i] = f[i] + 5", "f[i + 9] = f[i] + 5"))
     assert "loop over part of registers" not in traits(found["loop"].replace("f[i] = f[i] + 5", "f[7 - i] = 5"))
-    scan = (
-        found["loop"].replace("f[i] = f[i] + 5", "f[7 - i] = 5").replace("T.copy(A, f)", "T.cumsum(src=f[0:9], dim=0)")
-    )
-    assert ("loop over part of registers" in traits(scan)) == ("T.cumsum" in scan)
+    for part in ("f[0:9]", "f"):
+        scan = found["loop"].replace("f[i] = f[i] + 5", f"T.cumsum(src={part}, dst={part}, dim=0)")
+        assert ("loop over part of registers" in traits(scan)) == (part != "f")
     copied = "tile that threads copy in a pipeline"
     assert copied in traits(found["released"])
     assert copied not in traits(found["released"].replace("T.copy(B[k, 0], b)", "T.clear(b)"))
