@@ -50,7 +50,8 @@ class _Used:
 class RegisterFences:
     """wgmma.fence (PTX 9.7.15.7.1): which threads have passed one, (worlds, threads), and what registers held then.
 
-    Reading registers before the next instruction writes them needs one too: not looked at.
+    Reading registers before the next instruction writes them needs one too: not looked at. Nor is a run over a field:
+    numbers decide nothing here, and another run has had them.
     """
 
     passed: Mask | None = None
@@ -66,7 +67,7 @@ class RegisterFences:
 
     def used(self, place: BufferElement, position: Position, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
-        if place.state.options.source:
+        if place.state.options.source or place.state.options.field is not None:
             return
         passed = np.False_ if self.passed is None else self.passed
         known = next((u for u in self.last.get(place.root, []) if _is_same(u.position, position)), None)
@@ -80,6 +81,8 @@ class RegisterFences:
 
     def left(self, place: BufferElement, position: Position, values: Array) -> None:
         """An instruction is done with registers, which hold these values."""
+        if place.state.options.field is not None:
+            return
         users = self.last.setdefault(place.root, [])
         users[:] = [u for u in users if not _is_same(u.position, position)]
         memory = place.memory
