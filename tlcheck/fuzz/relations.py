@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 
-from tlcheck.fuzz.traits import KernelTraits, PlacedStatement, is_of_block
+from tlcheck.fuzz.traits import KernelTraits, PlacedStatement, is_of_block, is_short
 
 
 def relations(text: str, line: int, other: int) -> tuple[str, ...]:
@@ -99,6 +99,9 @@ def _side(p: PlacedStatement, branch: ast.If) -> int:
 
 
 _REMARKS: Mapping[str, Callable[[KernelTraits, PlacedStatement], bool]] = {
+    "of a pipeline with fewer steps than stages": lambda t, p: any(
+        is_short(t.all[place]) for place in t.pipelines if t.all[place].stmt in p.around
+    ),
     "of a tile that some steps load": _has_partly_loaded,
 }
 _RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatement], bool]] = {

@@ -264,7 +264,7 @@ def _signed_by_cast(t: KernelTraits) -> bool:
     for p in t.all:
         for node in (n for head in p.heads for n in ast.walk(head)):
             match node:
-                case ast.Compare(left=left) | ast.BinOp(left=left, op=ast.FloorDiv()):
+                case ast.Compare(left=left) | ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod()):
                     match left:
                         case ast.Call(func=ast.Attribute(attr="cast"), args=[_, ast.Constant(value=str(dtype))]):
                             if dtype.startswith("int"):
@@ -469,14 +469,19 @@ def _set_by_all(t: KernelTraits) -> bool:
     return False
 
 
-def _shorter_than_stages(t: KernelTraits) -> bool:
-    """Whether a pipeline has fewer steps than stages, or a number of steps that no constant says."""
-    for p in (t.all[place] for place in t.pipelines):
-        bounds = p.call.args[:2] if p.call is not None else []
-        numbers = [e.value for e in bounds if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        if len(numbers) < len(bounds) or numbers[-1] - (numbers[0] if len(numbers) > 1 else 0) < _stages(p):
-            return True
-    return False
+def _skipped_by_some(t: KernelTraits) -> bool:
+    """Whether a pipeline stands in a branch, or in a loop that has no step in some blocks."""
+    loops = [p.stmt for p in t.all if is_of_block(p)]
+    return any(isinstance(s, ast.If) or s in loops for place in t.pipelines for s in t.all[place].around)
+
+
+def is_short(p: PlacedStatement) -> bool:
+    """Whether it is a pipeline with fewer steps than stages, or with a number of steps that no constant says."""
+    bounds = p.call.args[:2] if p.call is not None else []
+    numbers = [e.value for e in bounds if isinstance(e, ast.Constant) and isinstance(e.value, int)]
+    if not _stages(p) or not bounds:
+        return False
+    return len(numbers) < len(bounds) or numbers[-1] - (numbers[0] if len(numbers) > 1 else 0) < _stages(p)
 
 
 def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
@@ -522,9 +527,7 @@ def _odd(n: ast.BinOp) -> bool:
 _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "pipeline": lambda t: bool(t.pipelines),
     "product in a pipeline": lambda t: bool(t.with_product()),
-    "pipeline in a branch": lambda t: any(
-        isinstance(a, ast.If) for n in t.pipelines for a in t.all[n].around
-    ),
+    "pipeline in a branch": _skipped_by_some,
     "pipeline in a loop": lambda t: any(
         isinstance(a, (ast.For, ast.While)) for n in t.with_product() for a in t.all[n].around
     ),
@@ -580,7 +583,6 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "odd modulus": lambda t: _modulo(t, _odd),
     "element set by all in a loop": _set_by_all,
     "tile that no step reads": unread_by_steps,
-    "fewer steps than stages": _shorter_than_stages,
     "row of an operand": reads_row_of_operand,
     "view of a tile in a pipeline": viewed,
     "tile in a condition of a step": asked_for,

@@ -34,6 +34,7 @@ SENTENCES = (
     "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
     "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
     "between the read of workspace at line 1 and the write of h at line 2, which lie in the same memory",
+    "of a pipeline with fewer steps than stages",
 )  # fmt: skip
 
 
@@ -355,3 +356,31 @@ def test_widened_numbers_have_their_name_on_amd_too() -> None:
         known(Symptom("TLO001", "other-value", "", "store global"), "int8 - int8 is an int in HIP", "", "0.1.15")
         == "widened"
     )
+
+
+def test_a_statement_of_a_short_pipeline_may_be_done_twice() -> None:
+    text = kernels()["doubled"][1]
+    line = next(
+        number for number, line in enumerate(text.splitlines(), 1) if "s[i] + t[i]" in line or "s[i] +=" in line
+    )
+    assert remarks(text, line) == ("of a pipeline with fewer steps than stages",)
+    assert remarks(text.replace("Pipelined(1,", "Pipelined(2,"), line) == ()
+    assert remarks(text.replace("Pipelined(1,", "Pipelined(1, 2,"), line) != ()
+
+
+def test_a_barrier_inside_a_warp_is_told_by_its_threads() -> None:
+    text = kernels()["hoisted"][1]
+    shows = Symptom("TLR001", "unordered", "tl.ThreadSync", "store shared in T.Parallel", "T.copy global shared")
+    says = "a barrier is missing between the write of s at line 1 (thread {}) and the read of s at line 2 (thread {})"
+    assert known(shows, says.format(15, 0), text, "0.1.15") == "hoisted"
+    assert known(shows, says.format(143, 128), text, "0.1.15") == "hoisted"
+    assert known(shows, says.format(15, 128), text, "0.1.15") != "hoisted"
+    assert known(shows, f"{says.format(15, 0)}; both in a loop", text, "0.1.15") != "hoisted"
+
+
+def test_a_pipeline_in_a_loop_that_some_blocks_skip_is_like_one_in_a_branch() -> None:
+    text = kernels()["nested"][1]
+    loop = next(line for line in text.splitlines() if "in T.serial(" in line)
+    assert "pipeline in a branch" not in traits(text)
+    skipped = loop[: loop.index("T.serial(")] + "T.serial(bx):"
+    assert "pipeline in a branch" in traits(text.replace(loop, skipped))
