@@ -24,10 +24,11 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
 
     A wrong atomic leaves a wrong output; so do a race and an access out of bounds: of the same buffer, or of the one at
     which the output goes wrong. One wait or barrier that would order several pairs of accesses is missing once. What is
-    on other buffers may have a cause of its own and stays: an excuse for one must not cover the other. An atomic that
-    the device has wrong and the execution right explains that nothing is known of the outputs; so does an access that
-    stops the kernel. An atomic whose index leaves its buffer as written is not compared: the author's is that index.
-    Nor is the atomic of a tile that only some threads of the block reach.
+    on other buffers may have a cause of its own and stays: an excuse for one must not cover the other. A reduction of
+    what is wrong begins there (`compare.derived`): nothing more can be said of it. An atomic that the device has wrong
+    and the execution right explains that nothing is known of the outputs; so does an access that stops the kernel. An
+    atomic whose index leaves its buffer as written is not compared: the author's is that index. Nor is the atomic of a
+    tile that only some threads of the block reach.
     """
     explained: dict[int, int] = {}
     for place in range(len(claims)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
+from tlcheck.execute.compare.diagnosis import Diagnosis
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import (
     ABSENT_LANE,
@@ -29,6 +29,7 @@ from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.sum_terms import UnequalTerm
 from tlcheck.execute.compare.wrapping import ADVICE as WRAPS
 from tlcheck.execute.compare.writers import Writer
+from tlcheck.execute.compare.wrong_output import WrongOutput
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, HALVES, SEVERAL, Access, Race
 from tlcheck.execute.request import LOWERED, SOURCE, Request

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tlcheck.execute.compare.derived import with_causes
 from tlcheck.execute.compare.equal_steps import equal
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
@@ -16,8 +17,9 @@ from tlcheck.execute.compare.output_outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.sum_terms import UnequalTerm, unequal_terms
 from tlcheck.execute.compare.trace import Traced, trace
 from tlcheck.execute.compare.wrapping import wrapping_operation
+from tlcheck.execute.compare.wrong_output import WrongOutput
 from tlcheck.execute.observe.races import Race
-from tlcheck.execute.request import LOWERED, Request
+from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.program.flow import Flow
 from tlcheck.program.generated import Departure, departures
@@ -28,26 +30,6 @@ from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import TARGETS
 
 _STEPS = 2  # writes deep that an element is traced
-
-
-@dataclass(frozen=True, slots=True)
-class WrongOutput:
-    """A record of where an output becomes wrong, and how.
-
-    difference: at the onset; how many elements differ is counted at the end. onset: None where the output is not wrong
-    in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.
-    traced: None where the element cannot be traced, or has another value alone than among all blocks, or rounded.
-    origin: None where it is not known for certain. terms: of a sum, those that are added too often, or not at all.
-    wraps: the operation of small integers without whose wrapping the source would leave this too; empty for none.
-    """
-
-    difference: Difference
-    onset: Onset | None = None
-    departure: Departure | None = None
-    traced: Traced | None = None
-    origin: ValueOrigin | None = None
-    terms: tuple[UnequalTerm, ...] = ()
-    wraps: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +64,8 @@ def diagnose(
         for outcome in execution.outputs
         if outcome.difference is not None
     }
-    return Diagnosis(execution, outputs, stop)
+    source = snapshot.checkpoints.get(SOURCE)
+    return Diagnosis(execution, outputs if source is None else with_causes(source, outputs), stop)
 
 
 def _stop(levels: Levels, execution: Execution, illegal: Illegal) -> Onset | None:
