@@ -45,7 +45,10 @@ from tlcheck.execute.observe.shadow import MANY, LastAccesses, LastWrites
 from tlcheck.execute.observe.shuffle_orders import Exchanges
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.program.mixing import mixed, operation_of
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.walk import expressions, postorder
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -55,6 +58,7 @@ _COPY = "a wait for the copy"
 _WRITES = "a wait for what the copy writes (without .read)"
 _PRODUCT = "a wait for the product (the mbarrier of its tcgen05.commit)"
 _COPIES = (COPY, BULK_LOAD)  # of which it is known what they bring
+_WARPS_OF_A_GROUP = 4  # that execute wgmma together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +72,13 @@ class _Event:
     origin: Origin
     tick: int = 0
     half: bool = False
+
+
+def _is_product(event: _Event) -> bool:
+    """Whether an event is the access of a wgmma to shared memory."""
+    roots = expressions(event.origin.stmt) if event.proxy == "async" and event.origin.stmt is not None else ()
+    found = map(signature_of, postorder(roots))
+    return any(each is not None and each.asynchronous is Completion.WGMMA_GROUP for each in found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +123,7 @@ class Watch(AccessOrder[_Checked]):
         self._known = KnownAccesses()
         self._mixed = bool(mixed(machine.function))
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
+        self._products = [False]  # of events, whether they are those of a wgmma
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
         self._exchanges = Exchanges(machine.function, self)
 
@@ -259,6 +271,7 @@ class Watch(AccessOrder[_Checked]):
         if found is None:
             found = self._numbers[key] = len(self._events)
             self._events.append(replace(event, tick=tick))
+            self._products.append(_is_product(event))
         return found
 
     def _conflict(self, access: _Checked, form: AccessForm, last: LastAccesses, where: Mask, fence: str = "") -> None:
@@ -271,6 +284,8 @@ class Watch(AccessOrder[_Checked]):
         for row, wrong in enumerate(where):
             if self.releases is not None and wrong.any():
                 wrong[wrong] = ~self._over(self.releases, access, last, row, np.flatnonzero(wrong))
+            if not is_write and wrong.any():
+                wrong[wrong] = ~self._awaited(cells, last, row, np.flatnonzero(wrong))
             across = wrong & last.is_elsewhere(row, cells)
             within = wrong & ~across
             if across.any() and not is_write:
@@ -285,6 +300,17 @@ class Watch(AccessOrder[_Checked]):
                     mask &= ~harmless
                 if mask.any():
                     self._report_after(access, last, row, int(mask.argmax()), missing)
+
+    def _awaited(self, cells: AccessedCells, last: LastAccesses, row: int, at: Array) -> Mask:
+        """Whether the last reads are those of a wgmma of the same warpgroup: who waits for that waits for all of it.
+
+        An access before the wait is a race with the read that comes with the wait.
+        """
+        assert last.event is not None
+        found = np.array(self._products)[last.event[row].take(cells.cell[at])]
+        found &= ~np.broadcast_to(last.is_elsewhere(row, cells), cells.cell.shape)[at]
+        group = _WARPS_OF_A_GROUP * self.width
+        return np.asarray(found & (last.thread[row].take(cells.cell[at]) // group == cells.thread[at] // group))
 
     def _harmless(self, access: _Checked, form: AccessForm, last: LastAccesses) -> Mask | None:
         """Return where an access and last ones do not mind one another, see above; None for nowhere."""
@@ -402,7 +428,7 @@ class Watch(AccessOrder[_Checked]):
         barrier = A_BARRIER if before.block == after.block else "a barrier of the cluster"
         if first.half or second.half:
             missing = HALVES
-        missing = missing or (_COPY if first.proxy == "async" else barrier)
+        missing = missing or (_COPY if first.proxy == "async" and not _is_product(first) else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
 
