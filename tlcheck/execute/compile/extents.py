@@ -128,7 +128,16 @@ def _combined(name: str, args: list[Interval]) -> Interval | None:
         apply = exact(name, _ARRAYS)
         ends = [apply(*each) for each in product(*args)]
         return reduce(_ARRAYS.least, ends), reduce(_ARRAYS.greatest, ends)
+    if name == "bitwise_xor" and all(np.ndim(end) == 0 and end >= 0 for each in args for end in each):
+        return _exclusive(*args)
     return _rest(name, args[0], int(args[1][0])) if name in _QUOTIENTS and _is_positive(args[1]) else None
+
+
+def _exclusive(a: Interval, b: Interval) -> Interval:
+    """The range of the exclusive or of numbers that are not negative: no bit above theirs is set."""
+    if a[0] == a[1] and b[0] == b[1]:
+        return a[0] ^ b[0], a[0] ^ b[0]
+    return 0, (1 << int(max(a[1], b[1])).bit_length()) - 1
 
 
 def _rest(name: str, a: Interval, by: int) -> Interval:

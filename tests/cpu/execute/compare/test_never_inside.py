@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, region
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, number, region, variable
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import BOUNDS
-from tlcheck.snapshot.ir import Expr, Stmt, Store
+from tlcheck.snapshot.ir import Expr, For, Stmt, Store
 
 SIZE = 4
 
@@ -40,6 +40,17 @@ def test_an_index_that_is_never_in_bounds_is_the_authors(first: int, tile: bool,
     (fault,) = found.faults
     assert (fault.problem, fault.buffer, fault.index, fault.open) == (BOUNDS, "B", (first,), "")
     assert fault.what == f"the index of B[{first}] is out of bounds: B has the shape [4]"
+
+
+def test_an_exclusive_or_that_is_never_in_bounds_is_the_authors() -> None:
+    """A loop of one step reads the other row of a tensor that has one."""
+    kernel, i = Kernel(threads=SIZE), variable("i")
+    a, c = kernel.tensor("A", "int32", (1, SIZE)), kernel.tensor("C", "int32", (SIZE,))
+    other = Expr("call", "int32", (i, number(1)), "bitwise_xor")
+    read = For(i, number(0), number(1), "serial", Store(c, (kernel.tx,), load(a, other, kernel.tx)))
+    found = execute(kernel.snapshot([read], [read]))
+    assert found.illegal is None
+    assert [(fault.problem, fault.buffer) for fault in found.faults] == [(BOUNDS, "A")]
 
 
 @pytest.mark.parametrize(("first", "stride"), [(SIZE - 1, 1), (-1, 1), (0, 2)])

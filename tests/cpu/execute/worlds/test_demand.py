@@ -216,6 +216,16 @@ def test_no_value_is_outside_of_its_interval(op: str) -> None:
         assert found is not None or (op.startswith("trunc") and low < 0)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "other", "expected"), [(0, 0, 1, (1, 1)), (2, 5, 8, (0, 15)), (0, 3, 0, (0, 3)), (-1, 3, 1, None)]
+)
+def test_an_exclusive_or_has_no_bits_above_its_operands(
+    low: int, high: int, other: int, expected: tuple[int, int] | None
+) -> None:
+    e = Expr("call", "int32", (_var("x", 1), _int(other)), "bitwise_xor")
+    assert interval(e, {}, {1: (low, high)}) == expected
+
+
 def _value(op: str, a: int, b: int) -> int:
     if op.startswith("trunc"):
         return int(np.trunc(a / b)) if op == "truncdiv" else int(np.fmod(a, b))
