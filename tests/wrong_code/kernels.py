@@ -1527,6 +1527,45 @@ def row_of_an_operand():
     return main
 
 
+@tilelang.jit
+def reshaped_operand():
+    """Each step of a pipeline multiplies its tile in another shape."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4, 2, 32, 64), "float16"), B: T.Tensor((4, 64, 64), "float16"), C: T.Tensor((64, 64), "float32")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((2, 32, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0, 0, 0], a)
+                T.copy(B[k, 0, 0], b)
+                T.gemm(T.reshape(a, (64, 64)), b, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def scanned_in_a_pipeline():
+    """Each step of a pipeline makes running sums of the tile that it has loaded."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "float32")
+            b = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0], a)
+                T.cumsum(a, b, dim=0)
+                T.copy(b, B[k, 0])
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 
 
@@ -1698,3 +1737,5 @@ unstaged = Case(viewed_in_a_pipeline, {}, ("sm_90",))
 peeked = Case(masked_steps, {}, ("sm_90",))
 postponed = Case(read_before_a_pipeline, {}, ("sm_90",))
 swizzled = Case(row_of_an_operand)
+reframed = Case(reshaped_operand)
+staged = Case(scanned_in_a_pipeline, {}, ("sm_80",))

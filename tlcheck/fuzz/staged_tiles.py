@@ -28,6 +28,15 @@ def asked_for(t: KernelTraits) -> bool:
     return False
 
 
+def scanned(t: KernelTraits) -> bool:
+    """Whether a step of a pipeline makes running sums, or maxima, of a tile that it loads."""
+    for place in t.pipelines:
+        loaded = _loaded(t, place)
+        if any(p.name in ("cumsum", "cummax") and p.names & loaded for p in t.inside(place)):
+            return True
+    return False
+
+
 def unread_by_steps(t: KernelTraits) -> bool:
     """Whether a pipeline loads a tile that no step of it reads."""
     bodies = (t.inside(place) for place in t.pipelines)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
 from tlcheck.fuzz.constructs import scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
-from tlcheck.fuzz.staged_tiles import asked_for, never_read, unread_by_steps, viewed
+from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
 
@@ -346,20 +347,6 @@ def _kept_registers(t: KernelTraits) -> bool:
     return False
 
 
-def _asked_of_changed(t: KernelTraits) -> bool:
-    for n, p in enumerate(t.all):
-        if isinstance(p.stmt, ast.If):
-            asked = {name for name in p.names if t.scopes.get(name) == "shared"}
-            if any(q.written in asked for q in t.inside(n)):
-                return True
-    return False
-
-
-def _twice_asked(t: KernelTraits) -> bool:
-    tests = [ast.unparse(p.stmt.test) for p in t.all if isinstance(p.stmt, ast.If)]
-    return len(tests) > len(set(tests))
-
-
 def _vectorized_sum(t: KernelTraits) -> bool:
     for p in t.all:
         match p.stmt:
@@ -567,8 +554,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "product of registers": lambda t: any(
         p.name == "gemm" and t.scopes.get(_base(p.call.args[0])) == "fragment" for p in t.all if p.call
     ),
-    "branch changes what it asked": _asked_of_changed,
-    "one condition twice": _twice_asked,
+    "branch changes what it asked": changes_what_it_asked,
+    "one condition twice": asks_twice,
     "else in a loop": lambda t: any(
         isinstance(p.stmt, ast.If) and p.stmt.orelse and any(isinstance(a, ast.For) for a in p.around) for p in t.all
     ),
@@ -586,6 +573,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "row of an operand": reads_row_of_operand,
     "view of a tile in a pipeline": viewed,
     "tile in a condition of a step": asked_for,
+    "scan of a tile in a pipeline": scanned,
     "tile that nothing reads": never_read,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))

@@ -192,6 +192,12 @@ def test_reads_of_a_tile_that_are_not_seen_are_traits() -> None:
     assert condition not in traits(found["peeked"].replace("if m[0] > 0", "if k > 0"))
 
 
+def test_a_scan_of_a_tile_that_a_pipeline_loads_is_a_trait() -> None:
+    text = kernels()["staged"][1]
+    assert "scan of a tile in a pipeline" in traits(text)
+    assert "scan of a tile in a pipeline" not in traits(text.replace("T.cumsum(a,", "T.cumsum(c,"))
+
+
 def test_a_fixed_row_of_an_operand_is_a_trait() -> None:
     text = kernels()["swizzled"][1]
     assert "row of an operand" in traits(text)
