@@ -285,7 +285,8 @@ class _Search:
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored, 0, parting.guard)
         if parting.kind in ("unordered", "late") or (parting.kind == "overwritten" and parting.again is None):
             writes = self._counterparts.only(_stmt(step))
-            stored = OriginAccess(buffer_of(step), _index_of(own), _stmt(step), writes, 0, _thread(step))
+            by = own if parting.kind == "late" else step  # shared memory hides the name of a lowered one
+            stored = OriginAccess(buffer_of(by), _index_of(own), _stmt(step), writes, 0, _thread(step))
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored)
         if parting.kind in ("other-index", "other-operand") and parting.reader is not None:
             access = self._read_by(step, parting)

@@ -391,3 +391,16 @@ def test_a_read_after_a_write_that_comes_later_in_the_source_is_late(
     )
     assert found is not None
     assert found.kind == kind
+
+
+def test_a_late_read_names_the_buffer_that_shared_memory_hides() -> None:
+    kernel = Kernel(threads=32)
+    s = kernel.tile("s", "float32", (32,), "shared")
+    again = Store(s, (kernel.tx,), Expr("float", "float32", (), 2.0))
+    function = kernel.function(again)
+    search = _Search.__new__(_Search)
+    search._counterparts = Counterparts(function, function)
+    steps = TracedStep("buf_dyn_shmem[3]", "2.0", Origin(again)), TracedStep("s[3]", "1.0")
+    found = search._of_parting(Parting("late", *steps, TracedStep("C[3]", "2.0"), TracedStep("C[3]", "1.0")))
+    assert found.other is not None
+    assert (found.kind, found.access.buffer, found.other.buffer) == ("late", "s", "s")
