@@ -224,7 +224,7 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
     if onset.between:
         names = [pipeline.called(n) for n in (onset.between[0], onset.between[-1])]
         passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
-        yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
+        yield f"or an earlier one: after {passes} it is not decided ({onset.reason})"
     yield from _unsaved(pipeline, onset.number)
     if _is_unwatched(pipeline, claim, onset):
         yield "or an earlier one: orders are watched from tl.VectorizeLoop on"

@@ -29,6 +29,7 @@ _ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is mis
 _BARRIERS = "tl.ThreadSync"
 _COPY = "a wait for the copy"
 _UNORDERED = "the pass that orders it did not run"
+_HIDDEN = "barriers that a later pass puts in are missing, too"
 _WITHOUT = (_COPY, AGREEMENT, BLOCKS, HALVES)  # what no pass of its own puts in
 _EARLY = (Checkpoint.TILE_OPS, Checkpoint.LOWER_TILE_OP)  # stages with rules of their own; else the last's
 
@@ -210,8 +211,12 @@ class ExecutedPasses:
         """The pass that should put what is missing between two accesses; empty for a wait, which copies bring along."""
         if claim.kind != "order":
             return ""
-        missing = next((r.missing for r in self._final.races if self._is_of(r, claim)), _COPY)
+        missing = self._missing(claim)
         return "" if missing in _WITHOUT else _ORDERING.get(missing, _BARRIERS)
+
+    def _missing(self, claim: Claim) -> str:
+        """What is missing between two accesses at the end."""
+        return next((r.missing for r in self._final.races if self._is_of(r, claim)), _COPY)
 
     def _is_of(self, race: Race, claim: Claim) -> bool:
         return claim.buffer in (race.buffer, self._names.get(race.parameter))
@@ -240,7 +245,10 @@ class ExecutedPasses:
             return PassState("right") if found.statements[1] else _undecided(stopped)
         if not found.statements[1]:
             return _undecided(stopped)
-        return PassState("wrong" if any(self._is_of(r, claim) for r in found.races) else "right")
+        missing = {race.missing for race in found.races if self._is_of(race, claim)}
+        if missing and not self._orders(claim) and self._missing(claim) not in missing:
+            return _undecided(_HIDDEN)
+        return PassState("wrong" if missing else "right")
 
 
 def _undecided(reason: str) -> PassState:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -92,3 +94,24 @@ def test_a_pass_that_should_have_ordered_two_accesses_breaks_nothing(orders: str
     pipeline.names[2], pipeline.vectors = "tl.ThreadSync", 1
     claim = replace(CLAIM, kind="order", finding=make_finding("TLR001"))
     assert _executed(pipeline, claim, PassOnset(2, orders=orders)).role == role
+
+
+def _raced(*missing: str) -> Any:
+    """An execution with races for one buffer, each of which lacks something."""
+    races = [SimpleNamespace(buffer="s", parameter="", missing=each) for each in missing]
+    return SimpleNamespace(races=races, outputs=(), statements=(1, 1), illegal=None)
+
+
+@pytest.mark.parametrize(
+    ("at_the_end", "before", "state"),
+    [
+        ("a wait for the copy", ["a barrier"], "undecided"),
+        ("a wait for the copy", ["a barrier", "a wait for the copy"], "wrong"),
+        ("a wait for the copy", [], "right"),
+        ("a barrier", ["a wait for the copy"], "wrong"),
+    ],
+)
+def test_barriers_that_a_later_pass_puts_in_are_no_missing_wait(at_the_end: str, before: list[str], state: str) -> None:
+    told = Told(["right"] * 3)
+    told._names, told._final = {}, _raced(at_the_end)
+    assert told._said(replace(CLAIM, kind="order", buffer="s"), _raced(*before)).state == state
