@@ -51,6 +51,10 @@ class Counterparts:
         self._guarded: set[int] = set()
         self._steering: set[str] = set()  # buffers that conditions, bounds of loops and variables are made of
         self._loops = {id(stmt): _loops(around) for stmt, around in with_surroundings(source.body)}
+        self._loop_lines = {
+            id(stmt): {outer.line for outer in around if isinstance(outer, For) and outer.kind == "parallel"}
+            for stmt, around in with_surroundings(source.body)
+        }
         self._lowered_loops = {id(stmt): _loops(around) for stmt, around in with_surroundings(lowered.body)}
         self._known_loops = frozenset(
             str(stmt.var.value) for stmt in statements(source.body) if isinstance(stmt, For) and stmt.kind == "serial"
@@ -128,8 +132,16 @@ class Counterparts:
         own = self.names_of(stmt, self._lowered_called)
         loops = self._lowered_loops.get(id(stmt), frozenset()) & self._known_loops  # a pipeline takes steps out of one
         found = [other for other, names in self._found if _alike(own, names) and loops <= self._loops[id(other)]]
-        lines = [other for other in found if stmt.line and other.line == stmt.line]
-        return tuple(lines or found)
+        return tuple(self._on_line(stmt, own.writes) or found)
+
+    def _on_line(self, stmt: Stmt, writes: frozenset[str]) -> list[Stmt]:
+        """The statements of the source that write the same buffers, and are on the line of a lowered one or in the loop
+        on that line.
+        """
+        alike = [other for other, names in self._found if stmt.line and names.writes == writes]
+        return [other for other in alike if other.line == stmt.line] or [
+            other for other in alike if stmt.line in self._loop_lines[id(other)]
+        ]
 
     def only(self, stmt: Stmt | None) -> Stmt | None:
         """The one statement of the source that a lowered statement does; None where that is not known."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.snapshot.ir import Stmt, Store
 
@@ -36,3 +36,15 @@ def test_one_after_its_own_line_has_that() -> None:
 @pytest.mark.parametrize(("buffer", "line"), [("s", 13), ("B", 14), ("f", 11), ("unknown", 11), ("", 11)])
 def test_of_one_that_says_nothing_the_buffer_is_known(buffer: str, line: int) -> None:
     assert near([SOURCE[0], UNKNOWN], 1, buffer) == line
+
+
+@pytest.mark.parametrize(("line", "found"), [(11, 11), (12, 13), (13, 13), (0, 0)])
+def test_a_statement_is_the_one_on_its_line_or_in_the_loop_there(line: int, found: int) -> None:
+    """Registers of its own hide what it reads: two statements of the source store to f."""
+    i = variable("i")
+    looped = replace(parallel((32,), (i,), replace(Store(F, (i,), load(S, i)), line=13)), line=12)
+    hidden = replace(Store(F, (TX,), load(KERNEL.tile("g", "float32", (32,), "local"), TX)), line=line)
+    KERNEL.tiles.pop()
+    counterparts = Counterparts(KERNEL.function(replace(SET, line=11), looped), KERNEL.function(hidden))
+    only = counterparts.only(hidden)
+    assert (0 if only is None else only.line) == found
