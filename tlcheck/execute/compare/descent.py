@@ -190,7 +190,9 @@ class Descent:
             return Parting("early" if is_late else "unwritten", lowered, source, *by, guard)
         if self._comes_later(source_reader, lowered, other):
             return Parting("late", lowered, source, *by)
-        kind: PartingKind = "unguarded" if self._counterparts.is_guarded(other) else "other-index"
+        is_done = source_reader is not None and source_reader.origin is not None and source_reader.origin.stmt is other
+        is_guarded = self._counterparts.is_guarded(other) and not is_done  # the source does it, so its condition holds
+        kind: PartingKind = "unguarded" if is_guarded else "other-index"
         return Parting(kind, lowered, source, None, None, stmt=other)
 
     def _comes_later(self, reader: TracedStep | None, lowered: TracedStep, writes: Stmt) -> bool:

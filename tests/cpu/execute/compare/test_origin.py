@@ -404,3 +404,27 @@ def test_a_late_read_names_the_buffer_that_shared_memory_hides() -> None:
     found = search._of_parting(Parting("late", *steps, TracedStep("C[3]", "2.0"), TracedStep("C[3]", "1.0")))
     assert found.other is not None
     assert (found.kind, found.access.buffer, found.other.buffer) == ("late", "s", "s")
+
+
+@pytest.mark.parametrize(("done", "kind"), [(True, "other-index"), (False, "unguarded")])
+def test_a_condition_holds_where_the_source_does_the_store(done: bool, kind: str) -> None:
+    """Under a condition s is added to. The lowered kernel reads the sum where the source reads what was there before.
+
+    done: whether it is this sum that reads it in the source, which the lowered kernel then does twice.
+    """
+    kernel = Kernel(threads=32)
+    a, c, s = (*(kernel.tensor(n, "float32", (32,)) for n in "AC"), kernel.tile("s", "float32", (32,), "shared"))
+    more = Expr("add", "float32", (load(s, kernel.tx), Expr("float", "float32", (), 1.0)))
+    first, total = Store(s, (kernel.tx,), load(a, kernel.tx)), Store(s, (kernel.tx,), more)
+    guarded = If(Expr("lt", "bool", (kernel.bx, number(1))), total, None)
+    function = kernel.function(first, guarded, Store(c, (kernel.tx,), load(s, kernel.tx)))
+    own = [stmt for stmt in statements(function.body) if isinstance(stmt, Store)]
+    descent = Descent(Counterparts(function, function), {}, lambda step: None)
+    reads = own[1] if done else own[2]
+    wanted, got = TracedStep("s[0]", "1.0", Origin(own[0])), TracedStep("s[0]", "2.0", Origin(own[1], (("k", 0),)))
+    found = descent.parting(
+        TracedStep("s[0]", "2.0", Origin(reads, (("k", 1),)), sources=(wanted,)),
+        TracedStep("s[0]", "3.0", Origin(reads, (("k", 1),)), sources=(got,)),
+    )
+    assert found is not None
+    assert found.kind == kind
