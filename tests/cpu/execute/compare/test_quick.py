@@ -74,7 +74,6 @@ def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
     ("name", "call", "number"),
     [
         ("gemm_stmatrix", "tvm_storage_sync", 0),
-        ("gemm_stmatrix", "tvm_storage_sync", 1),
         ("gemm_stmatrix", "tvm_storage_sync", 2),
         ("gemm_stmatrix", "fence_proxy_async", 0),
         ("gemm_stmatrix", "mbarrier_wait_parity", 1),
