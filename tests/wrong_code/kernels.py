@@ -1376,6 +1376,26 @@ def tile_without_readers():
 
 
 @tilelang.jit
+def left_by_half():
+    """Two of four warps leave a loop in which the others use shared memory; after it all do."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), C: T.Tensor((4, 64), "float32"), D: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            x = T.get_thread_binding()
+            s = T.alloc_shared((128,), "float32")
+            for k in T.serial(4):
+                if x >= 64:
+                    T.loop_break()
+                s[x] = A[k, x]
+                C[k, x] = s[63 - x]
+            s[x] = A[0, x]
+            D[x] = s[127 - x]
+
+    return main
+
+
+@tilelang.jit
 def cleared_then_set():
     """Each step of a pipeline clears a tile, then loads a part of it."""
 
@@ -1739,3 +1759,4 @@ postponed = Case(read_before_a_pipeline, {}, ("sm_90",))
 swizzled = Case(row_of_an_operand)
 reframed = Case(reshaped_operand)
 staged = Case(scanned_in_a_pipeline, {}, ("sm_80",))
+deserted = Case(left_by_half)

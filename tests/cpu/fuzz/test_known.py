@@ -34,7 +34,7 @@ SENTENCES = (
     "a wait for the copy is missing", "shape [4]", "deadlock: waits at barrier 0 ",
     "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
     "between the read of workspace at line 1 and the write of h at line 2, which lie in the same memory",
-    "of a pipeline with fewer steps than stages",
+    "of a pipeline with fewer steps than stages", "64 threads reach a barrier that counts 128",
 )  # fmt: skip
 
 
@@ -203,6 +203,13 @@ def test_a_fixed_row_of_an_operand_is_a_trait() -> None:
     assert "row of an operand" in traits(text)
     assert "row of an operand" not in traits(text.replace("a[3, j]", "a[i, j]"))
     assert "row of an operand" not in traits(text.replace("T.gemm(a, a, c", "T.gemm(b, b, c"))
+
+
+def test_threads_that_leave_a_loop_are_asked_for() -> None:
+    text, illegal = kernels()["deserted"][1], Symptom("TLL001", "illegal", "", "store shared", "")
+    counted = "64 threads reach a barrier that counts 128"
+    assert known(illegal, counted, text, "0.1.15") == "deserted"
+    assert known(illegal, counted, text.replace("T.loop_break()", "pass"), "0.1.15") == ""
 
 
 def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:
