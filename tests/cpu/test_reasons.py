@@ -79,6 +79,7 @@ def test_whatever_stops_an_execution_has_a_kind() -> None:
         stops.Unkept("x", 0, 0, 0),
         stops.Unaligned("x", 0, 0, 0),
         stops.Overrun("x", 0, 0, 0),
+        stops.LeavesAxis("x"),
     ]
     assert all(stopped.reason.kind in KINDS for stopped in made)
     named = {type(stopped).__name__ for stopped in made}
