@@ -46,6 +46,7 @@ _TILES = frozenset(
     )
 )
 _AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+_MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 _ARRAYS = ArrayNumbers()
 _OF_THREADS = ("local", "local.var")  # scopes of memory that each thread has for itself
 
@@ -230,6 +231,8 @@ class _Numbers:
                 extents[_AXES.index(stmt.tag)] = _constant(stmt.extent)
         if not self._axes:
             extents = [*map(_constant, declared_threads(function.body)), 1, 1, 1][:3]
+        if min(extents) < 1 or prod(extents) > _MOST_THREADS:
+            extents = [1, 1, 1]  # no block of a device: nothing hangs on its threads
         self.threads = prod(extents)
         x, y, _ = extents
         every = np.arange(self.threads)

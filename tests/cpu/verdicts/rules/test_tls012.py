@@ -8,15 +8,16 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
 from tlcheck.execute.request import Request
+from tlcheck.program.parted_tiles import is_parted_always, parted_tiles
 from tlcheck.snapshot.ir import Expr, If, Snapshot
 from tlcheck.verdicts.judging import verdicts_of
 
 THREADS = 64
 
 
-def _snapshot(condition: str, *, tile: bool = True) -> Snapshot:
+def _snapshot(condition: str, *, tile: bool = True, threads: int = THREADS) -> Snapshot:
     """Some threads add 1 to elements of D, as lowered to their own. tile: all elements, by T.Parallel."""
-    kernel = Kernel(threads=THREADS)
+    kernel = Kernel(threads=threads)
     d, i = kernel.tensor("D", "int32", (THREADS,)), variable("i")
 
     def added(at: Expr) -> Expr:
@@ -48,6 +49,13 @@ def test_the_atomic_stands_under_the_operator_that_threads_miss() -> None:
 def test_a_warp_group_or_an_atomic_of_each_thread_is_tilelangs(condition: str, tile: bool) -> None:
     found = [c.finding for c in verdicts_of(_snapshot(condition, tile=tile), Request()).claims if c.finding is not None]
     assert [(finding.rule, finding.blame) for finding in found] == [("TLA006", "compiler")]
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(THREADS, True), (2**60, False), (-THREADS, False)])
+def test_nothing_hangs_on_the_threads_of_a_block_that_no_device_has(threads: int, expected: bool) -> None:
+    source = _snapshot("even", threads=threads).checkpoints["source"]
+    (tile,) = parted_tiles(source)
+    assert is_parted_always(source, tile) == expected
 
 
 def test_an_atomic_behind_an_exit_of_threads_is_not_proved() -> None:
