@@ -17,6 +17,7 @@ from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
+MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 _DYNAMIC = "dyn_shared_memory_buf"  # the attribute with the bytes that TVM's launch passes
 _STAGES = ("num_stages", "tl_pipelined_num_stages")
 _STATIC = ("shared", "shared.barrier", "shared.cluster_barrier")

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tlcheck.program.divergence import deciding, differing
 from tlcheck.program.early_exits import EarlyExit, early_exits
+from tlcheck.program.launch import MOST_THREADS
 from tlcheck.program.roles import READ, WRITE, accesses
 from tlcheck.program.threads import narrowed
 from tlcheck.program.walk import Guard, declared_threads
@@ -46,7 +47,6 @@ _TILES = frozenset(
     )
 )
 _AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-_MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 _ARRAYS = ArrayNumbers()
 _OF_THREADS = ("local", "local.var")  # scopes of memory that each thread has for itself
 
@@ -231,7 +231,7 @@ class _Numbers:
                 extents[_AXES.index(stmt.tag)] = _constant(stmt.extent)
         if not self._axes:
             extents = [*map(_constant, declared_threads(function.body)), 1, 1, 1][:3]
-        if min(extents) < 1 or prod(extents) > _MOST_THREADS:
+        if min(extents) < 1 or prod(extents) > MOST_THREADS:
             extents = [1, 1, 1]  # no block of a device: nothing hangs on its threads
         self.threads = prod(extents)
         x, y, _ = extents

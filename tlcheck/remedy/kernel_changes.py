@@ -9,6 +9,7 @@ from itertools import combinations
 
 from tlcheck.lower.runs import Run
 from tlcheck.lower.selection import UNCHANGED, Variation
+from tlcheck.program.launch import MOST_THREADS
 from tlcheck.targets.lookup import warp_of
 
 PASS_CONFIG, ARGUMENT, RELEASE = "pass config", "argument", "release"
@@ -58,7 +59,6 @@ _KEY_OF = {
 }
 _FLIPPED = {"True": "False", "1": "False", "False": "True", "0": "True"}
 _STAGES, _THREADS, _BLOCK = (re.compile(text) for text in (r"stages?(\b|_)", r"threads?\b", r"\bblock_|block\b"))
-_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,6 @@ def _others(name: str, value: int, warp: int) -> Iterator[int]:
     if _STAGES.search(name):
         yield from range(value - 1, -1, -1)
     elif _THREADS.search(name):
-        yield from (threads for threads in (value // 2, value * 2) if threads % warp == 0 and threads <= _MOST_THREADS)
+        yield from (threads for threads in (value // 2, value * 2) if threads % warp == 0 and threads <= MOST_THREADS)
     elif _BLOCK.search(name) and value > 1:
         yield from (value // 2, value * 2)

@@ -12,6 +12,7 @@ from math import prod
 
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.stops import NotModelled
+from tlcheck.program.launch import MOST_THREADS
 from tlcheck.program.walk import declared_threads
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -31,7 +32,6 @@ from tlcheck.snapshot.ir import (
 from tlcheck.snapshot.walk import children, statements
 
 _MOST_LAUNCHES = 64  # by a loop around a kernel
-_MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
 @lru_cache(maxsize=16)
@@ -96,7 +96,7 @@ def threads_of(function: Function) -> tuple[int, int, int]:
         found["xyz".index(stmt.tag[-1])] = _constant(stmt.extent)
     if not launched:
         found = [*map(_constant, declared_threads(kernel)), 1, 1, 1][:3]
-    if not 0 < prod(found) <= _MOST_THREADS:
+    if not 0 < prod(found) <= MOST_THREADS:
         raise NotModelled(f"{prod(found)} threads in a block")
     return found[0], found[1], found[2]
 
