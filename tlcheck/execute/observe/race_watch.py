@@ -123,7 +123,6 @@ class Watch(AccessOrder[_Checked]):
         self._known = KnownAccesses()
         self._mixed = bool(mixed(machine.function))
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
-        self._products = [False]  # of events, whether they are those of a wgmma
         self._numbers: dict[tuple[object, ...], int] = {}  # of events
         self._exchanges = Exchanges(machine.function, self)
 
@@ -271,7 +270,6 @@ class Watch(AccessOrder[_Checked]):
         if found is None:
             found = self._numbers[key] = len(self._events)
             self._events.append(replace(event, tick=tick))
-            self._products.append(_is_product(event))
         return found
 
     def _conflict(self, access: _Checked, form: AccessForm, last: LastAccesses, where: Mask, fence: str = "") -> None:
@@ -307,7 +305,8 @@ class Watch(AccessOrder[_Checked]):
         An access before the wait is a race with the read that comes with the wait.
         """
         assert last.event is not None
-        found = np.array(self._products)[last.event[row].take(cells.cell[at])]
+        events = last.event[row].take(cells.cell[at])
+        found = np.isin(events, [number for number in np.unique(events).tolist() if _is_product(self._events[number])])
         found &= ~np.broadcast_to(last.is_elsewhere(row, cells), cells.cell.shape)[at]
         group = _WARPS_OF_A_GROUP * self.width
         return np.asarray(found & (last.thread[row].take(cells.cell[at]) // group == cells.thread[at] // group))

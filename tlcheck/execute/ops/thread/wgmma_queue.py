@@ -67,7 +67,7 @@ class RegisterFences:
 
     def used(self, place: BufferElement, position: Position, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
-        if place.state.options.source or place.state.options.field is not None:
+        if not _are_looked_at(place):
             return
         passed = np.False_ if self.passed is None else self.passed
         known = next((u for u in self.last.get(place.root, []) if _is_same(u.position, position)), None)
@@ -81,13 +81,18 @@ class RegisterFences:
 
     def left(self, place: BufferElement, position: Position, values: Array) -> None:
         """An instruction is done with registers, which hold these values."""
-        if place.state.options.field is not None:
+        if not _are_looked_at(place):
             return
         users = self.last.setdefault(place.root, [])
         users[:] = [u for u in users if not _is_same(u.position, position)]
         memory = place.memory
         assert isinstance(memory, Cells)
         users.append(_Used(place, position, values, memory.writes))
+
+
+def _are_looked_at(place: BufferElement) -> bool:
+    """Whether fences count in the run in which these registers are."""
+    return not place.state.options.source and place.state.options.field is None
 
 
 def _is_same(a: Position, b: Position) -> bool:
