@@ -215,7 +215,7 @@ class ExecutedPasses:
         return "" if missing in _WITHOUT else _ORDERING.get(missing, _BARRIERS)
 
     def _missing(self, claim: Claim) -> str:
-        """What is missing between two accesses at the end."""
+        """Return what is missing between two accesses at the end."""
         return next((r.missing for r in self._final.races if self._is_of(r, claim)), _COPY)
 
     def _is_of(self, race: Race, claim: Claim) -> bool:

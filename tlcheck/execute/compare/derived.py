@@ -1,6 +1,6 @@
 """Outputs that are wrong because a reduction combines what is wrong before it: they begin where that does.
 
-Of a reduction the trace has few terms. So its result is known to differ, not which term does.
+The trace has few terms of a reduction. So its result is known to differ, not which term does.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class Descent:
     def _comes_later(self, reader: TracedStep | None, lowered: TracedStep, writes: Stmt) -> bool:
         """Whether a read of the source stands before the statement whose write the lowered kernel reads.
 
-        Of a loop around both it is the same step, or that of the write is a later one.
+        A loop around both is in the same step for both, or in a later one for the write.
         """
         if reader is None or reader.origin is None or reader.origin.stmt is None or reader.origin.stmt is writes:
             return False

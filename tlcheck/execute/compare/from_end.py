@@ -83,7 +83,7 @@ class IndicesFromEnd:
 
     @cached_property
     def _stop(self) -> LeavesAxis | None:
-        """What stops the source where no negative index but a constant counts from the end."""
+        """The stop of the source, where no negative index but a constant counts from the end."""
         if any(map(_has_negative, statements(self.levels.source.body))):
             try:
                 self.levels.guarding_negatives().source_invocation(self.draw).run()

@@ -160,7 +160,7 @@ class OutputVerdicts:
         return found
 
     def _exact(self, world: World) -> Mapping[str, Pages]:
-        """What the source leaves in one world: it is known where no other world has that seed, and so its tensors."""
+        """The tensors that the source leaves in one world, of the known run if no other world has the seed."""
         if [each.seed for each in self.levels.worlds].count(world.seed) == 1:
             return self.levels.source_run[0].left
         invocation = self.levels.source_invocation(self.draw, worlds=[world])

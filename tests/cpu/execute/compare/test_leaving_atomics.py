@@ -51,7 +51,7 @@ def test_an_atomic_that_is_left_out_elsewhere_is_not_the_authors(size: int) -> N
 
 
 def test_an_element_that_an_index_out_of_bounds_names_is_the_authors() -> None:
-    """What is added is in bounds; where it is added, a tensor says that is too short."""
+    """The terms are in bounds; the tensor that says where to add them is too short."""
     kernel = Kernel(threads=THREADS)
     a, where = kernel.tensor("A", "int32", (THREADS,)), kernel.tensor("I", "int32", (SIZE,))
     element = Expr(

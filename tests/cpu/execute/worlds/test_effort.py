@@ -1,4 +1,4 @@
-"""What a kernel takes at least to execute."""
+"""A kernel takes at least so much to execute."""
 
 from __future__ import annotations
 
