@@ -64,7 +64,6 @@ class Client:
 
     def _ended(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
         asked = [replace(job, number=next(self._numbers)) for job in jobs]
-        for job in asked:
-            self._executor.add(self._worker, job)
+        self._executor.add(self._worker, *asked)
         for _ in asked:
             yield next(self._answers)
