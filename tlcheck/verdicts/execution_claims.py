@@ -349,7 +349,7 @@ class _Claims:
         used = line_of_use(self._source, race.buffer, race.second.kind != "read")
         line = self._line(self._near(race.second.origin.stmt, used, race.buffer))
         claim = Claim("order", name, name, line, REFUTED, "execution", finding=finding, executed=self._executed)
-        return _seen(claim, tuple(dict.fromkeys((race.first.block, race.second.block))), self._execution.seeds[:1])
+        return _seen(claim, tuple(dict.fromkeys((race.first.block, race.second.block))), (race.seed,))
 
     def unordered(self, race: Race) -> tuple[str, Accesses]:
         """The buffer that is raced for, and both accesses."""

@@ -112,12 +112,14 @@ class _Checked:
 
 
 class Watch(AccessOrder[_Checked]):
-    """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
+    """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer. spares: there
+    are accesses that would race if a value were another one."""
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """See `HappensBefore`."""
         super().__init__(machine, worlds, written)
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
+        self.spares = False
         self._shadows: dict[int, CellShadow] = {}
         self._repeats = Repeats()
         self._known = KnownAccesses()
@@ -295,6 +297,7 @@ class Watch(AccessOrder[_Checked]):
                 within &= ~(surely | perhaps)
             for mask, missing in ((across, BLOCKS), (within, ""), (perhaps, EXCHANGE)):
                 if harmless is not None:
+                    self.spares |= bool((mask & harmless).any())
                     mask &= ~harmless
                 if mask.any():
                     self._report_after(access, last, row, int(mask.argmax()), missing)
@@ -429,7 +432,8 @@ class Watch(AccessOrder[_Checked]):
             missing = HALVES
         missing = missing or (_COPY if first.proxy == "async" and not _is_product(first) else barrier)
         index, parameter = index_of(place, cell), self.tensors.get(place.root, "")
-        self.races[key] = Race(place.name, parameter, index, before, after, missing, sure)
+        seed = self.machine.worlds[other[0]].seed
+        self.races[key] = Race(place.name, parameter, index, before, after, missing, sure, seed)
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,7 @@ class Race:
     """Two accesses of one element of a buffer that nothing orders. missing: what would have to stand between them.
 
     parameter: the name of the tensor's parameter, empty for shared memory. index: of the element, in the buffer's shape
-    where that is known. sure: all that may order blocks was followed.
+    where that is known. sure: all that may order blocks was followed. seed: of the inputs.
     """
 
     buffer: str
@@ -45,6 +45,7 @@ class Race:
     second: Access
     missing: str
     sure: bool = False
+    seed: int = 0
 
     @property
     def name(self) -> str:

@@ -64,6 +64,11 @@ class Watching:
         return Suspects.of_all(watch.found for watch in self._made if isinstance(watch, Glance))
 
     @property
+    def spares(self) -> bool:
+        """Whether accesses would race if a value were another one: with the other seeds it may be."""
+        return any(watch.spares and not watch.watched.all() for watch in self._made if isinstance(watch, Watch))
+
+    @property
     def is_settled(self) -> bool:
         """Whether all who watched have seen that every schedule of asynchronous copies has the same result."""
         return bool(self._made) and all(isinstance(w, (Glance, Watch)) and w.is_settled for w in self._made)

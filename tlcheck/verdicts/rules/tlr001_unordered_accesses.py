@@ -7,7 +7,7 @@ At least one of them changes it, and no barrier, mbarrier, wait or `__syncwarp` 
 lowered kernel, in the blocks that ran.
 
 Threads that store different values to one element in one statement race too, and so do blocks. Writing the value that
-is there already is not a race. A race that the source has as well is TLS001.
+is there already, with each of the inputs, is not a race. A race that the source has as well is TLS001.
 
 ## Why is this bad?
 
