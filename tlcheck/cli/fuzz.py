@@ -20,6 +20,7 @@ from tlcheck.files import make_folder
 from tlcheck.fuzz.campaign import Campaign, CampaignPlan
 from tlcheck.fuzz.campaign_folder import CampaignFolder
 from tlcheck.fuzz.finding_reducer import FindingReducer
+from tlcheck.fuzz.remaking import remade
 from tlcheck.fuzz.seeds import seeds
 from tlcheck.lower.client import processors
 from tlcheck.report import fuzz_index, fuzz_text
@@ -51,10 +52,14 @@ def add_arguments(parser: Parser) -> None:
         help="seconds to reduce each new finding (default: 120)",
     )
     parser.add_argument("--no-reduce", action="store_true", help="leave kernels as they were found")
+    parser.add_argument("--show", type=int, metavar="N", help="write the kernel that has this number in the log")
     add_lowering_arguments(parser, archs=",".join(USUAL))
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.show is not None:
+        sys.stdout.write(remade(args.output, args.show, seeds(args.seeds)).text)
+        return exit_code()
     config, lowering = read_config(Path.cwd()), read(LoweringOptions, args)
     settings = lowering.settings(config)
     toolchain = resolve(settings.toolchain, settings.requirements)

@@ -107,9 +107,9 @@ class Campaign:
     def _next(self) -> tuple[int, FuzzedKernel]:
         with self._lock:
             number = self.folder.state.next
-            self.folder.state.next += 1
             if number % _EPOCH == 0:
                 self._weigh()
+            self.folder.state.next += 1
             weights = self._weights
         return number, make(number, self.plan.seeds, weights)
 
@@ -118,8 +118,9 @@ class Campaign:
         drawn = self.folder.state.drawn
         usual = sorted(drawn.values())[len(drawn) // 2] if drawn else 0
         self._weights = {
-            name: min(_MOST, max(_LEAST, (usual / count) ** 0.5)) for name, count in drawn.items() if usual
+            name: round(min(_MOST, max(_LEAST, (usual / count) ** 0.5)), 3) for name, count in drawn.items() if usual
         }
+        self.folder.weigh(self._weights)
 
     def _record(self, kernel: FuzzedKernel, arch: str, judged: Judged, found: KernelOutcome, before: str) -> None:
         state = self.folder.state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from tlcheck.files import make_folder, put
 from tlcheck.fuzz.outcome import Symptom
 
 _STATE, _FINDINGS, _KNOWN, _LOG = "state.json", "findings", "known", "log.jsonl"
+_WEIGHTS = "weights.jsonl"
 
 
 @dataclass
@@ -128,8 +129,15 @@ class CampaignFolder:
         put(self.path / _STATE, json.dumps({"toolchain": self.toolchain, "state": fields}, indent=1) + "\n")
 
     def log(self, *facts: object) -> None:
-        """Keep what one kernel came to."""
-        with (self.path / _LOG).open("a", encoding="utf-8") as file:
+        """Keep what one kernel came to: its number, arch, outcome, seed, claim and seconds."""
+        self._append(_LOG, facts)
+
+    def weigh(self, weights: Mapping[str, float]) -> None:
+        """Keep the weights by which kernels are drawn from the next one on."""
+        self._append(_WEIGHTS, (self.state.next, weights))
+
+    def _append(self, name: str, facts: tuple[object, ...]) -> None:
+        with (self.path / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
 
     def add(self, found: Found, text: str) -> None:
@@ -164,3 +172,21 @@ class CampaignFolder:
     def to_reduce(self) -> Iterator[Found]:
         """Findings that nobody knows, which are not reduced."""
         yield from (f for f in self.state.unknown if not f.lines)
+
+
+def logged_as(path: Path, number: int) -> str | None:
+    """Return from which seed a campaign made the kernel of a number; None if it made none."""
+    return next((str(facts[3]) for facts in _lines(path / _LOG) if facts[0] == number), None)
+
+
+def weights_of(path: Path, number: int) -> dict[str, float] | None:
+    """Return the weights by which the kernel of a number was drawn; None if they were not kept."""
+    last = None
+    for first, weights in _lines(path / _WEIGHTS):
+        last = weights if first <= number else last
+    return last
+
+
+def _lines(file: Path) -> Iterator[list[Any]]:
+    if file.exists():
+        yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
