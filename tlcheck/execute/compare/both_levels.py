@@ -43,7 +43,7 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.kernel_traits import has_copies
-from tlcheck.execute.worlds.levels import BothLevels, pointers
+from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier, pointers
 from tlcheck.program.mixing import mixed
 from tlcheck.program.roles import roles
 from tlcheck.reasons import Reason
@@ -215,10 +215,12 @@ class _Judge:
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
         """The report where the lowered kernel stops: for a fault of the source, or else illegally."""
-        own, fault = OwnFaults(self._levels, draw, SourceExits(self._levels, draw)).of_stop(illegal)
+        whose = OwnFaults(self._levels, draw, SourceExits(self._levels, draw))
+        own, fault = whose.of_stop(illegal)
         reason = own or Reason(reasons.LOWERED_STOPS, f"as lowered: {illegal}")
         outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
-        faults = () if fault is None else (fault,)
+        beside = whose.races if self._levels.plain and not own and is_of_barrier(illegal) else ()
+        faults = beside if fault is None else (fault,)
         return replace(self._report(outputs, source, 0, draw), illegal=None if own else illegal, faults=faults)
 
     def _note(self, watching: Watching) -> None:

@@ -62,6 +62,14 @@ class OwnFaults:
         own = Reason(reasons.SOURCE_STOPS, f"the author's: as written, {stray.what}")
         return own, replace(stray, reasons=frozenset((own,)))
 
+    @property
+    def races(self) -> tuple[Fault, ...]:
+        """What races in the source, where the lowered kernel stops at a barrier: it may stand there for that alone."""
+        with suppress(Stopped):
+            found = [self._source.of_race(*each) for each in OwnOrder(self.levels, self.draw).contests]
+            return merged([fault for fault in found if fault is not None])
+        return ()
+
     def of_run(
         self,
         outputs: Sequence[OutputOutcome],

@@ -244,3 +244,21 @@ def test_a_reduction_over_threads_that_do_not_move_together_reads_the_others_cel
     found = execute(kernel.snapshot([Store(out, (kernel.tx,), expected)], [some, Store(out, (kernel.tx,), total)]))
     assert found.illegal is None
     assert [(o.verdict, o.reason) for o in found.outputs] == [("agreed", "")]
+
+
+def test_a_race_of_the_authors_is_told_beside_a_barrier_in_a_branch() -> None:
+    """Iterations read what others store: the barrier that TileLang puts between these is for the race alone."""
+    kernel = Kernel(threads=THREADS)
+    out, tile = kernel.tensor("B", "int32", (THREADS,)), kernel.tile("s", "int32", (THREADS,), "shared")
+
+    def store(i: Expr) -> Store:
+        return Store(tile, (i,), add(load(tile, Expr("sub", "int32", (number(31), i))), i), line=7)
+
+    clear, last = Store(tile, (kernel.tx,), number(0)), Store(out, (kernel.tx,), load(tile, kernel.tx))
+    i = variable("i")
+    loop = For(i, number(0), number(32), "parallel", store(i))
+    branch = If(less(kernel.tx, 32), Seq((BARRIER, store(kernel.tx))), None)
+    found = execute(kernel.snapshot([clear, loop, last], [clear, branch, last]))
+    assert found.illegal is not None
+    assert found.illegal.stmt == BARRIER
+    assert [(fault.problem, fault.buffer) for fault in found.faults] == [("source-race", "s")]
