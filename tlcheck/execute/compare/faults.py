@@ -169,13 +169,22 @@ class Faults:
 
         TileLang does not guard a constant, and counts a negative index from the end.
         """
-        for left in exits:
+        for left in (*exits, *self._on_chip(illegal)):
             if left.buffer == illegal.buffer and illegal.line in (0, left.stmt.line) and self._is_never_inside(left):
                 left = self._on_axes(left)
                 element, what = _out_of_bounds(left)
                 act = self._made(f"access of {element}", left.block, left.lane, left.stmt)
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act)
         return None
+
+    def _on_chip(self, illegal: Illegal) -> Iterator[TensorExit]:
+        """The element of an on-chip buffer that is left, of each tile operator on its line: no run notes these."""
+        place = self._buffers.get(illegal.buffer)
+        if place is not None and place.scope != "global" and illegal.line and illegal.index:
+            for stmt in statements(self._function.body):
+                if isinstance(stmt, Evaluate) and stmt.line == illegal.line:
+                    where = illegal.index, illegal.extent, illegal.block, illegal.lane
+                    yield TensorExit(stmt, illegal.buffer, *where, stores=False)
 
     def _is_never_inside(self, left: TensorExit) -> bool:
         """Whether an index into the tensor is out of bounds whatever the inputs and sizes are."""

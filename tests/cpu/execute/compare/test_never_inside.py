@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,19 @@ def test_an_exclusive_or_that_is_never_in_bounds_is_the_authors() -> None:
     found = execute(kernel.snapshot([read], [read]))
     assert found.illegal is None
     assert [(fault.problem, fault.buffer) for fault in found.faults] == [(BOUNDS, "A")]
+
+
+@pytest.mark.parametrize(("first", "whose"), [(SIZE, "the author's"), (SIZE - 1, "")])
+def test_a_region_of_a_tile_that_begins_beyond_its_end_is_the_authors(first: int, whose: str) -> None:
+    """One that begins within the tile is in bounds for some elements: TileLang guards the others."""
+    kernel = Kernel(threads=SIZE)
+    out, tile = kernel.tensor("B", "int32", (SIZE,)), kernel.tile("s", "int32", (SIZE,), "shared")
+    fill = Store(tile, (kernel.tx,), number(1), line=3)
+    copied = replace(call("copy", region(tile, (number(first),), (SIZE,)), region(out)), line=4)
+    lowered = Store(out, (kernel.tx,), load(tile, add(kernel.tx, first)), line=4)
+    found = execute(kernel.snapshot([fill, copied], [fill, lowered]))
+    assert (found.illegal is None) == bool(whose)
+    assert [(fault.problem, fault.buffer, fault.line) for fault in found.faults] == [(BOUNDS, "s", 4)] * bool(whose)
 
 
 @pytest.mark.parametrize(("first", "stride"), [(SIZE - 1, 1), (-1, 1), (0, 2)])
