@@ -7,7 +7,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, multiply, number
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.output_outcome import OutputOutcome
-from tlcheck.snapshot.ir import Expr, Stmt, Store
+from tlcheck.snapshot.ir import Expr, If, Stmt, Store
 
 
 def _cast(value: Expr, *dtypes: str) -> Expr:
@@ -59,3 +59,13 @@ def test_integers_that_lead_to_elements_stay() -> None:
     table = v.kernel.tensor("T", "int32", (8,))
     place = Expr("floormod", "int32", (v.x, number(8)))
     assert v.judged(load(table, place), load(table, place)).verdict == "agreed"
+
+
+def test_an_integer_that_nobody_wrote_is_not_compared() -> None:
+    k = Kernel(threads=32)
+    a, b, s = k.tensor("A", "int32", (32,)), k.tensor("B", "int8", (32,)), k.tile("s", "int8", (32,))
+    some = If(Expr("lt", "bool", (number(0), k.tx)), Store(s, (k.tx,), _cast(load(a, k.tx), "int8")))
+    all_ = Store(b, (k.tx,), load(s, k.tx))
+    lies = Store(s, (k.tx,), Expr("int", "int8", (), 7))  # other memory, with something else in it
+    found = next(o for o in execute(k.snapshot([some, all_], [lies, some, all_])).outputs if o.name == "B")
+    assert (found.verdict, found.unset > 0) == ("agreed", True)
