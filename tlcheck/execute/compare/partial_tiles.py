@@ -75,10 +75,13 @@ class PartialTiles:
         return replace(whose, ordered={**whose.ordered, **ordered}, races=kept)
 
     def of_stop(self, illegal: Illegal) -> PartReached | None:
-        """The operator in whose branch or loop threads of the lowered kernel wait for those that do not come."""
+        """The operator in whose branch or loop threads of the lowered kernel wait for those that do not come; or one
+        that single threads reach, and that accesses what it may not.
+        """
+        found = self.found
         if not is_of_barrier(illegal):
-            return None
-        return next((part for part in self.found if part.tile.covers(illegal.line)), None)
+            found = tuple(part for part in found if illegal.line and part.participation == Participation.BROKEN)
+        return next((part for part in found if part.tile.covers(illegal.line)), None)
 
     def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults that outputs and orders are undecided for."""

@@ -20,11 +20,18 @@ def _compared(op: str, a: Expr | int, b: int) -> Expr:
 
 
 def _executed(
-    under: str, *, tile: str = "fill", scope: str = "shared.dyn", wrong: bool = True, waits: bool = False
+    under: str,
+    *,
+    tile: str = "fill",
+    scope: str = "shared.dyn",
+    wrong: bool = True,
+    waits: bool = False,
+    strays: bool = False,
 ) -> Execution:
     """A tile of zeros goes to B, to which an operator under some condition adds 3.
 
     wrong: all of B is 1 as lowered. waits: a barrier in the place of the branch, which threads miss, is lowered.
+    strays: what the operator becomes leaves its tile.
     """
     kernel = Kernel(threads=THREADS)
     a, b = kernel.tensor("A", "int32", (THREADS,)), kernel.tensor("B", "int32", (THREADS,))
@@ -54,6 +61,10 @@ def _executed(
     if waits:
         barrier = Evaluate(call("tvm_storage_sync", Expr("str", "", (), "shared")).value, line=0)
         lowered = [If(conditions[under], barrier), *lowered]
+    if strays:
+        inner = replace(inner, line=4)
+        beyond = replace(Store(s, (add(kernel.tx, THREADS),), number(3)), line=4)
+        written, lowered = If(conditions[under], inner), [If(conditions[under], beyond), *lowered]
     body = [clear, written, out] if scope != "local" else [written, Store(b, (kernel.tx,), load(s, 0))]
     return execute(kernel.snapshot(body, [Seq(tuple(lowered))]))
 
@@ -73,6 +84,13 @@ def test_what_single_threads_do_not_do_is_the_authors() -> None:
 def test_a_loop_that_begins_elsewhere_in_each_thread_is_the_authors() -> None:
     told = "T.fill is done by all threads of the block together, and 1 of 64 threads reach it"
     assert _told(_executed("loop")) == (["undecided"], [told])
+
+
+def test_what_an_operator_of_single_threads_accesses_is_the_authors() -> None:
+    found = _executed("even", strays=True)
+    assert found.illegal is None
+    assert _told(found)[1] == ["T.fill is done by all threads of the block together, and 32 of 64 threads reach it"]
+    assert _executed("warp", strays=True).illegal is not None
 
 
 @pytest.mark.parametrize("under", ["few", "divided", "input", "shifted"])
