@@ -76,12 +76,18 @@ class PartialTiles:
 
     def of_stop(self, illegal: Illegal) -> PartReached | None:
         """The operator in whose branch or loop threads of the lowered kernel wait for those that do not come; or one
-        that single threads reach, and that accesses what it may not.
+        that single threads reach, where its tile is left.
         """
         found = self.found
         if not is_of_barrier(illegal):
-            found = tuple(part for part in found if illegal.line and part.participation == Participation.BROKEN)
+            found = tuple(p for p in found if p.participation == Participation.BROKEN and self._uses(p, illegal.buffer))
         return next((part for part in found if part.tile.covers(illegal.line)), None)
+
+    def _uses(self, part: PartReached, name: str) -> bool:
+        """Whether an operator reads or writes memory of this name."""
+        allocated = [stmt.buffer.data for stmt in statements(self.levels.source.body) if isinstance(stmt, Alloc)]
+        used = read_by(part.tile.stmt) | written_by(part.tile.stmt)
+        return any(str(data.value) == name and data.uid in used for data in allocated)
 
     def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults that outputs and orders are undecided for."""

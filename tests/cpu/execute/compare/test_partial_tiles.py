@@ -62,9 +62,7 @@ def _executed(
         barrier = Evaluate(call("tvm_storage_sync", Expr("str", "", (), "shared")).value, line=0)
         lowered = [If(conditions[under], barrier), *lowered]
     if strays:
-        inner = replace(inner, line=4)
-        beyond = replace(Store(s, (add(kernel.tx, THREADS),), number(3)), line=4)
-        written, lowered = If(conditions[under], inner), [If(conditions[under], beyond), *lowered]
+        lowered = [If(conditions[under], Store(s, (add(kernel.tx, THREADS),), number(3))), *lowered]
     body = [clear, written, out] if scope != "local" else [written, Store(b, (kernel.tx,), load(s, 0))]
     return execute(kernel.snapshot(body, [Seq(tuple(lowered))]))
 
