@@ -231,9 +231,10 @@ def _running(evaluate: Evaluator, footprint: Footprint) -> Mask:
 
 
 def _first_lane(algebra: Algebra, footprint: Footprint, point: Mapping[int, int]) -> dict[int, int] | None:
-    """The first lane that runs in one instance; None where none does."""
+    """The first lane that runs in one instance, and reads in bounds; None where none does."""
+    made = replace(footprint, conditions=(*footprint.conditions, *footprint.reads))
     for env in chunks(footprint.space):
-        runs = np.broadcast_to(_running(Evaluator(algebra, {**env, **point}), footprint), shape_of(env))
+        runs = np.broadcast_to(_running(Evaluator(algebra, {**env, **point}), made), shape_of(env))
         if runs.any():
             at = np.unravel_index(int(runs.argmax()), runs.shape)
             return {uid: int(np.broadcast_to(values, runs.shape)[at]) for uid, values in env.items()}
@@ -249,7 +250,9 @@ def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
 
 
 def first_of(c: Comparison) -> Addition | None:
-    """The first addition in the source that is made, in the first instance with one; None if it cannot be read."""
+    """The first addition in the source that is made, in the first instance with one; None if it cannot be read, and
+    where its operands are out of bounds wherever it runs: TileLang leaves such an addition out.
+    """
     algebra = Algebra(unread)
     assume(algebra, c.intent.program, multiples=False)
     outer = frozenset(v.uid for w in c.match.source for v in loops_of(w))

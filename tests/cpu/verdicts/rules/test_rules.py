@@ -154,6 +154,24 @@ def test_an_atomic_that_is_gone_is_refuted() -> None:
     assert "the atomic is gone" in finding.what
 
 
+@pytest.mark.parametrize(("further", "verdict"), [(0, "refuted"), (1 << 20, "undecided")])
+def test_an_atomic_that_reads_out_of_bounds_is_never_made(further: int, verdict: str) -> None:
+    """TileLang leaves out an atomic whose operand no tensor holds: it is the author's."""
+
+    def reads_on(stmt: Stmt) -> Stmt:
+        if not is_atomic(stmt):
+            return stmt
+        assert isinstance(stmt, Evaluate)
+        to, value = stmt.value.args[:2]
+        index = Expr("add", "int32", (value.args[0], Expr("int", "int32", value=further)))
+        return Evaluate(replace(stmt.value, args=(to, replace(value, args=(index,)), *stmt.value.args[2:])))
+
+    snapshot = at(example("TLA007-good").snapshot(), "device-tir", lambda s: Seq(()) if is_atomic(s) else s)
+    for checkpoint in ("source", "intent", "tile-ops"):
+        snapshot = at(snapshot, checkpoint, reads_on)
+    assert [claim.verdict for claim in judge_atomics(snapshot).claims] == [verdict]
+
+
 def test_a_store_of_a_tile_operator_is_not_the_atomics() -> None:
     """T.clear of the destination, a tile operator in the source, is a store where the atomic is gone."""
 
