@@ -10,15 +10,16 @@ Surely: on all ways through the function. Where a loop is left early, nothing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import prod
 
-from tlcheck.signatures.calls import arguments_of_call, name_of_call
+from tlcheck.signatures.calls import arguments_of_call, library_name, name_of_call
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Unknown, While
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
+SCANS = tuple(f"tl::{name}{axes}D" for name in ("CumSum", "CumMax", "InclusiveScan") for axes in (1, 2))
 SHUFFLES = tuple(f"{prefix}shfl_{way}sync" for prefix in ("", "__", "tl::") for way in ("", "up_", "down_", "xor_"))
 LANES = 0xFFFFFFFF  # all that a mask can name
 _MOST = 4096  # pairs of an access and a shuffle
@@ -59,11 +60,14 @@ def names_all_lanes(lanes: Expr) -> bool:
 
 @lru_cache(maxsize=16)
 def fed(function: Function) -> Mapping[Stmt, frozenset[Expr]]:
-    """The statements that read shared memory, with the shuffles whose operand surely depends on all that they read."""
-    found, flow = dict[Stmt, frozenset[Expr]](), _Consequences(function)
+    """The statements that read shared memory, with the shuffles whose operand surely depends on all that they read.
+
+    A branch reads what its condition asks: whoever comes to a scan in it has read that.
+    """
+    found, flow = _asked(function), _Consequences(function)
     reads = [s for s in statements(function.body) if isinstance(s, (Store, Bind)) and _reads(s)]
     if not flow.is_followed or len(reads) * len(shuffles(function)) > _MOST:
-        return {}
+        return found
     for read in reads:
         into = {e for e, stmt in shuffles(function).items() if _surely_reaches(flow, read, e, stmt)}
         if into:
@@ -74,12 +78,30 @@ def fed(function: Function) -> Mapping[Stmt, frozenset[Expr]]:
 @lru_cache(maxsize=16)
 def led(function: Function) -> Mapping[Stmt, frozenset[Expr]]:
     """The stores to memory, with the shuffles on whose last result they surely depend."""
-    found, flow = dict[Stmt, frozenset[Expr]](), _Consequences(function)
+    found = {stmt: frozenset((e,)) for e, stmt in _scans(function)}
+    flow = _Consequences(function)
     if not flow.is_followed or not shuffles(function):
-        return {}
+        return found
     for e, stmt in shuffles(function).items():
         for store in _surely_led(flow, stmt):
             found[store] = found.get(store, frozenset()) | {e}
+    return found
+
+
+def _scans(function: Function) -> list[tuple[Expr, Stmt]]:
+    """The scans of the device library (scan.h): a warp shuffles what it has read, and stores what comes of it."""
+    calls = ((stmt.value, stmt) for stmt in statements(function.body) if isinstance(stmt, Evaluate))
+    return [(e, stmt) for e, stmt in calls if library_name(name_of_call(e)) in SCANS]
+
+
+def _asked(function: Function) -> dict[Stmt, frozenset[Expr]]:
+    """The branches that ask shared memory, with the scans in them."""
+    found: dict[Stmt, frozenset[Expr]] = {}
+    scans = frozenset(e for e, _ in _scans(function))
+    for branch in (s for s in statements(function.body) if scans and isinstance(s, If)):
+        within = scans.intersection(s.value for s in statements(branch) if isinstance(s, Evaluate))
+        if within and _loads_shared((branch.condition,)):
+            found[branch] = within
     return found
 
 
@@ -230,8 +252,12 @@ def _carries(roots: list[Expr] | tuple[Expr, ...], carriers: frozenset[_Carrier]
 
 def _reads(stmt: Store | Bind) -> bool:
     """Whether a statement keeps in registers what it makes of shared memory."""
-    loads = [e.buffer for e in postorder(expressions(stmt)) if e.op == "load" and e.buffer is not None]
-    return _target(stmt) is not None and any(buffer.scope.startswith("shared") for buffer in loads)
+    return _target(stmt) is not None and _loads_shared(expressions(stmt))
+
+
+def _loads_shared(roots: Iterable[Expr]) -> bool:
+    loads = (e.buffer for e in postorder(roots) if e.op == "load" and e.buffer is not None)
+    return any(buffer.scope.startswith("shared") for buffer in loads)
 
 
 def _is_register(buffer: Buffer) -> bool:

@@ -82,9 +82,26 @@ def _after_a_write(k: Lanes) -> tuple[Stmt, ...]:
     return k.given(k.x, k.tx), k.write(load(k.x, 0)), k.shuffled(load(k.x, 0)), k.given(k.y, k.got), k.read
 
 
+def _scan(k: Lanes) -> Stmt:
+    address = Expr("call", "handle", (load(k.s, 0),), "address_of")
+    name = Expr("str", "handle", (), "tl::CumSum1D<32, true>::run")
+    return call("call_extern", name, address, address, number(32))
+
+
+def _scanned_if(k: Lanes) -> tuple[Stmt, ...]:
+    """The first element is the sum of all once the scan has stored it."""
+    return (k.below(load(k.s, 0), 5, _scan(k)),)
+
+
+def _read_and_scanned(k: Lanes) -> tuple[Stmt, ...]:
+    return k.given(k.x, load(k.s, 0)), _scan(k)
+
+
 @pytest.mark.parametrize(
     ("made", "raced"),
     [
+        (_scanned_if, RIGHT),
+        (_read_and_scanned, OPEN),
         (_through_the_value, RIGHT),
         (_through_conditions, RIGHT),
         (_through_an_element, RIGHT),
@@ -100,8 +117,9 @@ def test_what_a_shuffle_orders(made: Callable[[Lanes], tuple[Stmt, ...]], raced:
     _races(made, raced, 32)
 
 
-def test_it_orders_no_other_warp() -> None:
-    _races(_through_the_value, UNORDERED, 64)
+@pytest.mark.parametrize("made", [_through_the_value, _scanned_if])
+def test_it_orders_no_other_warp(made: Callable[[Lanes], tuple[Stmt, ...]]) -> None:
+    _races(made, UNORDERED, 64)
 
 
 def _races(made: Callable[[Lanes], tuple[Stmt, ...]], raced: set[tuple[str, str]], threads: int) -> None:

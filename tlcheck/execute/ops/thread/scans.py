@@ -3,7 +3,7 @@
 Together `threads` threads, from thread 0 of the block on, do what the function promises: dst holds the inclusive scan
 of src. A thread reads and writes the same elements, so that src may be dst. A warp with a higher number takes the lines
 that its number says, which another one has too; where lower ones do not call the function, their first lines are left
-out.
+out. A warp shuffles before it stores (`program/exchanges`).
 
 Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
 number of columns, in whole segments: right for a square alone. The call says what it should: as TIR, it is right.
@@ -28,7 +28,7 @@ from tlcheck.execute.ops.tile.extremes import accumulated
 from tlcheck.execute.stops import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import template_arguments
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Evaluate, Expr
 from tlcheck.targets.target import AMD
 
 _ONE_SHAPE_FOR_BOTH = Release.of("0.1.11")  # the release from which on both axes have their own length
@@ -92,6 +92,12 @@ class _Lines:
         self.across = step // self._segments * warps + warp
         self.taken = (self.along < shape[0]) & (self.across < shape[1])
         self.read = self.taken & (self.along < (shape[0] if read is None else read))
+
+    @property
+    def of_warps(self) -> Array:
+        """Whether a thread is of a warp that has a line, (threads)."""
+        first = np.arange(0, self._threads, self._width)
+        return np.repeat(np.logical_or.reduceat(self.taken.any(axis=0), first), self._width)[: self._threads]
 
     def place(self, pointer: Expr, strides: tuple[int, int], program: KernelProgram) -> BufferElement:
         """The elements of all threads, as a vector of steps."""
@@ -183,10 +189,13 @@ def _scanning(
     settle = rounding(target.kind, program.options.exact)
     formulas.require_sum(combine, program.options.field if target.kind.is_float else None)
     taken, read = lines.taken[:, None, :], lines.read[:, None, :]
+    shuffles = lines.of_warps[None]
 
     def run(frame: Frame) -> Value:
         with source.only_where(frame, read):
             loaded = source.load(frame)
+        stmt = program.state.at
+        program.observers.exchanged(stmt.value if isinstance(stmt, Evaluate) else e, frame.mask() & shuffles)
         values = lines.gathered(np.broadcast_to(loaded, (len(taken), frame.worlds, frame.lanes)))
         values = np.flip(values, 0) if reverse else values
         found = accumulated(combine, values, 0)
