@@ -42,9 +42,10 @@ class Counterparts:
             if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
         )
         parameters = {buffer.name for buffer in source.buffers}
-        self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in _called(lowered)) | parameters
-        self._lowered = lowered
-        self._added = _parts_of_memory(lowered) - self.names
+        self._lowered, parts = lowered, _parts_of_memory(lowered)
+        pointers = {*_called(lowered), *(parts & self._lowered_called.keys())}
+        self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in pointers) | parameters
+        self._added = parts - self.names
         self._described = _described(lowered, self._lowered_called)
         self._found: list[tuple[Stmt, NamedBuffers]] = []
         self._places: dict[int, int] = {}

@@ -218,7 +218,7 @@ class Descent:
         if chosen is None or not is_certain:
             return Parting("computed" if ours or theirs else "other-value", lowered, source)
         own, step = self._of_one_buffer(chosen, source)
-        is_other = self._name(own) != self._name(step)
+        is_other = not self._is_known(step, frozenset((self._name(own),)))
         if is_other and _is_partial(step, lowered) and not _is_partial(own, source):
             return Parting("computed", lowered, source)
         moved = self._moved(own, step)

@@ -17,7 +17,7 @@ from tlcheck.execute.compare.origin import ValueOrigin, _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, If, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.origins import origin_in_words
@@ -365,6 +365,28 @@ def test_a_result_that_equals_an_operand_is_no_copy_of_it() -> None:
     parting = descent.parting(step("su", (1, 3, 2), own), step("mm", (3, 3, 0), other))
     assert parting is not None
     assert (parting.kind, parting.source.element) != ("unwritten", "u[0]")
+
+
+def test_a_copy_into_a_part_of_merged_memory_is_one_of_both_levels() -> None:
+    """A store that is missing is told where its value is read, not as another value of the copy behind that."""
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s, u = (kernel.tile(name, "float32", (32,), "shared") for name in "su")
+    clear, added = Store(s, (kernel.tx,), number(0)), Store(s, (kernel.tx,), load(a, kernel.tx))
+    copy, last = Store(u, (kernel.tx,), load(s, kernel.tx)), Store(b, (kernel.tx,), load(u, kernel.tx))
+    source = kernel.function(clear, added, copy, last)
+    parts = [Bind(tile.data, Expr("var", "handle", (), "merged", 77)) for tile in (s, u)]
+    lowered = replace(source, body=Seq((*parts, clear, copy, last)))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    sum_ = TracedStep("s[0]", "2.0", Origin(added), sources=(TracedStep("A[0]", "2.0", input=True),))
+    wanted = TracedStep("u[0]", "2.0", Origin(copy), sources=(sum_,))
+    got = TracedStep("merged[0]", "0.0", Origin(copy), sources=(TracedStep("merged[32]", "0.0", Origin(clear)),))
+    found = descent.parting(
+        TracedStep("B[0]", "2.0", Origin(last), sources=(wanted,)),
+        TracedStep("B[0]", "0.0", Origin(last), sources=(got,)),
+    )
+    assert found is not None
+    assert (found.kind, found.source.element, found.reader) == ("unwritten", "s[0]", got)
 
 
 @pytest.mark.parametrize(
