@@ -21,7 +21,7 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.snapshot.ir import Function, Store
+from tlcheck.snapshot.ir import Function, Store, While
 
 END = 1 << 62
 _MANY_READS = 256  # of one statement, of which each takes time
@@ -142,7 +142,7 @@ class Tracer(Observer):
         self._roots: dict[int, int] = {}
         self._number = 0
         self._reads: list[_Read] = []
-        self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
+        self._left: dict[tuple[int, int], tuple[Any, list[_Read], Origin]] = {}  # by memory and position
         self._explained: _Explained | None = None
         self._combined: tuple[Position, Mask | None] | None = None
         self._combines = False  # the write that is looked at
@@ -197,18 +197,21 @@ class Tracer(Observer):
             position, mask = self._combined
             self._combined, value = None, 0
             self._combines = True
-        reads, explained, self._reads, self._explained = self._reads, self._explained, [], None
+        # whether a loop goes on says nothing of what is written behind it
+        reads = [read for read in self._reads if not isinstance(read.at, While)]
+        explained, self._reads, self._explained = self._explained, [], None
         if len(reads) > _MANY_READS:
             self._machine.state.spend(len(reads))  # else time is looked at after so many statements only
         origin = self._origin()
-        left = self._left.get(id(position))
-        if not isinstance(position, np.ndarray) and isinstance(origin.stmt, Store):
+        place = self._roots[id(memory)], id(position)
+        left = self._left.get(place)
+        if not isinstance(position, np.ndarray) and (self._combines or isinstance(origin.stmt, Store)):
             left = None  # a number is the same object wherever it stands: only what waits may be where a copy arrives
         if left is not None and left[2].stmt is not origin.stmt:  # a copy arrives where another statement waits for it
             origin = left[2]
         if left is not None and not reads:
             reads = left[1]
-        self._left[id(position)] = (position, reads, origin)
+        self._left[place] = (position, reads, origin)
         self._behalf = None
         for query in self._queries.get(self._roots[id(memory)], ()):
             if self._number < query.before:

@@ -13,7 +13,7 @@ import pytest
 from tests.cpu.checking import RIGHT, WRONG, published
 from tests.cpu.execute.observe.test_order import without as without_call
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
-from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, region, text
+from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, flag, load, number, region, text
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep
@@ -22,7 +22,7 @@ from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Evaluate, Expr, Seq, Snapshot, Stmt, Store, While
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.results import read_snapshot
 
@@ -316,3 +316,33 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_what_an_atomic_wrote_other_blocks_may_write(written: Evaluate, adds: bool) -> None:
     assert is_addition(written) == adds
+
+
+def _counted(kernel: Kernel) -> tuple[Stmt, ...]:
+    """A variable counts to 2 in a loop."""
+    count = buffer("k", "int32", (1,), "local.var")
+    counting = Store(count, (number(0),), add(load(count, 0), 1))
+    asks = Expr("lt", "bool", (load(count, 0), number(2)))
+    return Alloc(count), Store(count, (number(0),), number(0)), While(asks, counting)
+
+
+def test_a_constant_behind_a_while_loop_is_not_made_of_what_the_loop_asks() -> None:
+    kernel = Kernel(threads=1)
+    out = kernel.tensor("B", "int32", (1,))
+    body = (*_counted(kernel), Store(out, (number(0),), number(7)))
+    found = traced(kernel.snapshot(body, body), (0,)).source
+    assert (found.value, found.sources) == ("7", ())
+
+
+def test_an_atomic_of_the_first_element_is_not_the_last_store_of_a_variable() -> None:
+    """Both places are the number 0, which is one object."""
+    kernel = Kernel(threads=1)
+    out, s = kernel.tensor("B", "int32", (1,)), kernel.tile("s", "int32", (1,), "shared")
+    element = Expr("call", "handle", (load(s, 0),), "address_of")
+    atomic = replace(call("atomic_add_elem_op", element, number(5)), line=9)
+    before, after = Store(s, (number(0),), number(1)), Store(out, (number(0),), load(s, 0))
+    body = (before, *_counted(kernel), atomic, after)
+    found = traced(kernel.snapshot(body, body), (0,)).source
+    assert [step.value for step in steps(found)][:2] == ["6", "6"]
+    assert found.sources[0].origin is not None
+    assert found.sources[0].origin.stmt is atomic
