@@ -161,11 +161,10 @@ class _Judge:
         try:
             lowered = levels.lowered_invocation(draw)
             written = frozenset((*levels.outputs, *pointers(roles(levels.lowered).outputs)))  # on either side
-            watching = self._watched(lowered, draw, written, every=source.steered)
+            watching = Watching(lowered.kernel, written, suspects=self._suspects)
+            ordered = levels.checkpoint == LOWERED and not levels.tiled  # before that there are no barriers
+            levels.run(lowered, partial(levels.lowered_invocation, draw), watching if ordered else None)
             self._note(watching)
-            if watching.spares and not any(watch.races for watch in watching.watches):
-                lowered = levels.lowered_invocation(draw)
-                watching = self._watched(lowered, draw, written, every=True)
         except Illegal as illegal:
             return self._where_stopped(illegal, source, draw)
         verdicts = OutputVerdicts(levels, draw)
@@ -204,14 +203,6 @@ class _Judge:
             same_elements=all(self._writes_the_same(name, source, lowered) for name in levels.outputs),
             faults=OwnFaults(levels, draw, exits).of_run(outputs, whose, order, reads),
         )
-
-    def _watched(self, lowered: Invocation, draw: inputs.Draw, written: frozenset[str], *, every: bool) -> Watching:
-        """Run the lowered kernel, and return who watched. every: see `Watching`."""
-        levels = self._levels
-        watching = Watching(lowered.kernel, written, every=every, suspects=self._suspects)
-        ordered = levels.checkpoint == LOWERED and not levels.tiled  # before that there are no barriers
-        levels.run(lowered, partial(levels.lowered_invocation, draw), watching if ordered else None)
-        return watching
 
     def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
         """The report where the lowered kernel stops: for a fault of the source, or else illegally."""

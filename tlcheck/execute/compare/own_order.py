@@ -41,7 +41,7 @@ class OwnOrder:
         every = frozenset((*shared, *pointers(self.levels.source.buffers)))
         if self.about is not None and not set(map(pointers_of(invocation.kernel).owner, self.about)) & every:
             return []
-        watching = Watching(invocation.kernel, every, partial(Author, about=self.about), every=True)
+        watching = Watching(invocation.kernel, every, partial(Author, about=self.about))
         invocation.run(watching)
         return [watch for watch in watching.watches if isinstance(watch, Author)]
 

@@ -57,11 +57,9 @@ class Author(HappensBefore):
     the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
     or a T.tma_copy, and a T.Parallel or tile operator. Of each the first one."""
 
-    def __init__(
-        self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
-    ) -> None:
+    def __init__(self, machine: Machine, names: frozenset[str], about: frozenset[str] | None = None) -> None:
         """names: of the buffers, and of the parameters. about: those whose races are asked for, None for all."""
-        super().__init__(machine, worlds, names)
+        super().__init__(machine, names)
         self._about = names if about is None else frozenset(map(machine.pointers.owner, about))
         self.own: dict[str, Clash] = {}
         self.sides: dict[str, Clash] = {}
@@ -159,7 +157,7 @@ class Author(HappensBefore):
     def operation_begun(self, operation: Operation) -> None:
         """An operation begins that the author waits for himself."""
         phase = None if operation.key is None else self.phases(operation.key).copy()
-        number = self._unwaited.begin(operation, self.watched, phase)
+        number = self._unwaited.begin(operation, np.ones(self.worlds, np.bool_), phase)
         for elements, is_written in operation.elements:
             active = self._active(elements.mask, elements.lanes)
             if self.covers(elements.place) and active.any():
@@ -176,16 +174,15 @@ class Author(HappensBefore):
 
     def wait_uncommitted(self, mask: Mask) -> None:
         """A wait for groups of copies covers none of those that are under way."""
-        if self.uncommitted is None and self.active(mask).any():
+        if self.uncommitted is None and mask.any():
             self.uncommitted = self.machine.state.at
 
     def _land(self, place: Place, position: Position, mask: Mask, landing: bool) -> None:
         """Note which cells copies are about to write."""
-        active = self.active(mask)
-        if not self.covers(place) or not active.any():
+        if not self.covers(place) or not mask.any():
             return
         cells = self._landing.setdefault(place.root, np.zeros(place.memory.flat.size, np.bool_))
-        cells[self.cells(AccessedElements(place, position, active)).cell] = landing
+        cells[self.cells(AccessedElements(place, position, mask)).cell] = landing
 
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
@@ -226,10 +223,9 @@ class Author(HappensBefore):
             self.written(place, position, self._active(mask, lanes), NOWHERE, value)
 
     def _active(self, mask: Mask | None, lanes: int) -> Mask:
-        """The watched worlds in which a tile operator takes place."""
+        """The worlds in which a tile operator takes place."""
         everywhere = np.asarray(True if mask is None else mask)
-        active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
-        return np.asarray(active & self.watched[:, None])
+        return np.broadcast_to(everywhere, (*everywhere.shape[:-2], self.worlds, lanes))
 
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
@@ -313,17 +309,16 @@ class Author(HappensBefore):
         self._stored = self._stored or stores
 
     def _accessed(self, place: Place, position: Position, mask: Mask, kind: str, value: Value | None, by: Any) -> None:
-        active = self.active(mask)
-        if not active.any():
+        if not mask.any():
             return
-        self._look_at_unwaited(place, position, active, kind)
+        self._look_at_unwaited(place, position, mask, kind)
         if not self._is_named(place):
             return
         if isinstance(place.memory, Cells) and not self._iterating and self._fresh:
             self._epoch += self._barriers  # TileLang puts them between statements of threads
             self._fresh = False
         if self._is_asked_for(place):
-            accessed = AccessedElements(place, position, active)
+            accessed = AccessedElements(place, position, mask)
             changed = True if value is None else ~accessed.unchanged(value)
             self._look(place, self.cells(accessed, by), kind, changed, by is None)
 

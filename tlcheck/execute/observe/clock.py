@@ -83,32 +83,32 @@ class VectorClock(Observer):
         self,
         threads: int,
         width: int,
-        watched: Mask,
+        worlds: int,
         clusters: Clusters | None = None,
         products: bool = False,
         barriers: int = BARRIERS,
     ) -> None:
-        """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept.
+        """threads: of a block. width: threads of a warp. worlds: how many there are.
 
         products: whether tensor cores have times of their own. barriers: mbarriers of a block that have.
         """
         self.barriers = barriers
         warps = -(-threads // width)
         self.cores = warps if products else 0
-        self.warps, self.width, self.watched = warps + self.cores, width, watched
-        size, worlds = 1 if clusters is None else clusters.size, np.arange(len(watched))
-        rank = np.zeros(len(watched), np.int64) if clusters is None else clusters.rank
-        self.peers = worlds[:, None] if clusters is None else clusters.peers
-        self.leaders = worlds if clusters is None else clusters.leaders
+        self.warps, self.width, self.worlds = warps + self.cores, width, worlds
+        size, numbers = 1 if clusters is None else clusters.size, np.arange(worlds)
+        rank = np.zeros(worlds, np.int64) if clusters is None else clusters.rank
+        self.peers = numbers[:, None] if clusters is None else clusters.peers
+        self.leaders = numbers if clusters is None else clusters.leaders
         self.rank = rank
         self.rows = size * self.warps  # warps of a cluster
         self.agents = self.rows + size * barriers
         self.first_row, self._first_barrier = rank * self.warps, self.rows + rank * barriers
-        self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
-        self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(len(watched), self.warps)
-        self.clocks[worlds[:, None], np.arange(self.warps), self._own] = EPOCH
+        self.clocks = np.zeros((worlds, self.warps, self.agents), np.int32)
+        self._own = (self.first_row[:, None] + np.arange(self.warps)).reshape(worlds, self.warps)
+        self.clocks[numbers[:, None], np.arange(self.warps), self._own] = EPOCH
         self._own_at = np.arange(self._own.size) * self.agents + self._own.reshape(-1)  # in `clocks`, flat
-        self.fenced, self.handed, self.tensor = np.zeros((3, len(watched), self.warps, self.rows), np.int32)
+        self.fenced, self.handed, self.tensor = np.zeros((3, worlds, self.warps, self.rows), np.int32)
         self.overtaken: set[int] = set()
         self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
         self._released: dict[object, tuple[Array, ...]] = {}  # clocks and fences of those who have arrived
@@ -278,7 +278,7 @@ class VectorClock(Observer):
 
     def phases(self, key: object) -> Array:
         """Return how many phases of an mbarrier have ended, (worlds,)."""
-        worlds = np.arange(len(self.watched))
+        worlds = np.arange(self.worlds)
         return np.asarray(self._published.setdefault(key, self._nothing())[0][worlds, self.agent(key, worlds)])
 
     def phase_after(self, key: object, later: Mask | None) -> Array:
@@ -292,11 +292,11 @@ class VectorClock(Observer):
 
     def own_times(self) -> Array:
         """The time of each agent of a cluster at its first world, (worlds, agents); 0 elsewhere."""
-        found = np.zeros((len(self.watched), self.agents), np.int32)
+        found = np.zeros((self.worlds, self.agents), np.int32)
         found[self.leaders[:, None], self._own] = np.asarray(
             self.clocks.reshape(-1).take(self._own_at).reshape(self._own.shape)
         )
-        worlds = np.arange(len(self.watched))
+        worlds = np.arange(self.worlds)
         for key in self._published:
             if key in self._mbarriers:
                 agents = self.agent(key, worlds)
@@ -319,9 +319,9 @@ class VectorClock(Observer):
     # ---- inside
 
     def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
-        """The watched worlds, and the warps with active threads there."""
+        """The worlds with active threads, and their warps."""
         active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], self.width), axis=1)
-        for world in np.flatnonzero(self.watched).tolist():
+        for world in range(self.worlds):
             warps = np.flatnonzero(active[world])
             if len(warps):
                 yield world, warps
@@ -344,5 +344,4 @@ class VectorClock(Observer):
         return self.clocks, self.fenced, self.handed
 
     def _nothing(self) -> tuple[Array, ...]:
-        worlds = len(self.watched)
-        return tuple([np.zeros((worlds, of), np.int32) for of in (self.agents, self.rows, self.rows, self.rows)])
+        return tuple([np.zeros((self.worlds, of), np.int32) for of in (self.agents, self.rows, self.rows, self.rows)])

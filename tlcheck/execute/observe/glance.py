@@ -42,9 +42,9 @@ class Glance(AccessOrder[UnitAccess]):
     digests: of each world, a number for all that it has done so far.
     """
 
-    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
+    def __init__(self, machine: Machine, written: frozenset[str]) -> None:
         """See `HappensBefore`."""
-        super().__init__(machine, worlds, written)
+        super().__init__(machine, written)
         self.found = Suspects()
         self.digests = [0] * len(machine.worlds)
         self._recurrence = Recurrence(self)
@@ -56,21 +56,17 @@ class Glance(AccessOrder[UnitAccess]):
     def follow(self, other: Glance) -> None:
         """Go on where another one ended who watched other blocks: tensors are theirs as well."""
         self._owners = other._owners
-        self._first_lane = other._first_lane + len(other.watched) * other.machine.state.threads
+        self._first_lane = other._first_lane + other.worlds * other.machine.state.threads
 
     @property
     def is_settled(self) -> bool:
         """Whether every schedule of asynchronous copies has the same result.
 
-        In watched worlds all accesses that conflict are ordered, so that each reads the same write whenever copies
-        land: as late as they may, as early, or between. The worlds of the other seeds are not watched. They need not be
-        where they have accessed the same cells, with the same barriers between, in the same sequence.
+        All accesses that conflict are ordered, so that each reads the same write whenever copies land: as late as they
+        may, as early, or between.
         """
         self._recurrence.settle()
-        digests: dict[object, set[int]] = {}
-        for world, digest in zip(self.machine.worlds, self.digests, strict=True):
-            digests.setdefault(world.block, set()).add(digest)
-        return not self.reads_late and all(len(found) == 1 for found in digests.values())
+        return not self.reads_late
 
     # ---- accesses
 
@@ -154,19 +150,13 @@ class Glance(AccessOrder[UnitAccess]):
     def times(self) -> Iterator[Times]:
         """Every array of times."""
         yield from super().times()
-        first = self.leaders[: self._worlds_looked_at] * self.agents
         for shadow in self._units.shadows.values():
-            yield from shadow.times(first)
+            yield from shadow.times(self.leaders * self.agents)
 
     def marks(self) -> Iterator[Array]:
         """Yield who made the last accesses."""
         for shadow in self._units.shadows.values():
-            yield from shadow.marks(self._worlds_looked_at)
-
-    @property
-    def _worlds_looked_at(self) -> int:
-        """The number of worlds up to the last one that is watched."""
-        return int(np.flatnonzero(self.watched)[-1]) + 1
+            yield from shadow.marks()
 
     # ---- inside
 
@@ -267,11 +257,10 @@ class Glance(AccessOrder[UnitAccess]):
         if not place.steady or by is not None:  # not the same elements in all seeds
             accessed = np.where(mask, place.memory.elements_at(np.asarray(position)), -1)
         self._digest_lanes((kind, place.root, self._recurrence.at), accessed)
-        active = self.active(mask)
-        if not active.any():
+        if not mask.any():
             return
         self.note(place)
-        cells = self.cells(AccessedElements(place, position, active), by)
+        cells = self.cells(AccessedElements(place, position, mask), by)
         lane = cells.world * self.machine.state.threads + cells.thread + self._first_lane
         owners = self._owners.setdefault(place.root, Owners())
         if owners.access(kind, cells.cell, lane, place.memory.flat.size, bulk=by is not None):

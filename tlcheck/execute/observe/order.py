@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.memory.places import Place
 
-_MOST_MASKS = 32  # of which the watched part is remembered
-
 
 class HappensBefore(VectorClock):
     """The clocks of a machine's blocks, and which accesses of these matter.
@@ -45,11 +43,13 @@ class HappensBefore(VectorClock):
     result of others, where not all do.
     """
 
-    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
-        """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
+    def __init__(self, machine: Machine, written: frozenset[str]) -> None:
+        """written: the parameters whose tensors the kernel writes."""
         clusters = made(machine.worlds, cluster_of(machine.function)) if acts_across(machine.function) else None
         products, barriers = _has_products(machine.function), _mbarriers(machine.function)
-        super().__init__(machine.state.threads, machine.options.target.warp, worlds, clusters, products, barriers)
+        super().__init__(
+            machine.state.threads, machine.options.target.warp, len(machine.worlds), clusters, products, barriers
+        )
         self.machine = machine
         self.tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self.buffers: dict[str, str] = {}
@@ -58,7 +58,6 @@ class HappensBefore(VectorClock):
         self.releases: Releases | None = None
         self.unused = unused(machine.function)
         self.using = using(machine.function, machine.state.threads)
-        self._active_of: dict[int, tuple[Mask, Mask]] = {}  # by the mask's id: the mask, and its watched part
 
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched. Raises NotModelled for elements that are not the tensor's own."""
@@ -79,29 +78,18 @@ class HappensBefore(VectorClock):
         """A buffer is accessed."""
         self.buffers[place.name] = self.tensors.get(place.root, "")
 
-    def active(self, mask: Mask) -> Mask:
-        """The active lanes of watched worlds; each world may be there several times, see `RunState.repeated`."""
-        known = self._active_of.get(id(mask))
-        if known is None:
-            if len(self._active_of) >= _MOST_MASKS:
-                self._active_of.clear()
-            active = mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
-            known = self._active_of[id(mask)] = mask, active
-        return known[1]
-
     def cells(self, elements: AccessedElements, by: Any = None) -> AccessedCells:
         """The cells of some elements. by: the thread of each element, where that is not its lane."""
-        found = elements.cells(len(self.watched), self.warps, self.width, by)
+        found = elements.cells(self.worlds, self.warps, self.width, by)
         if self.rows == self.warps:
             return found
         return replace(found, warp=found.warp + self.first_row[found.world], leaders=self.leaders)
 
     def disagreement(self, place: Place, position: Position, mask: Mask, value: Value) -> Disagreement | None:
         """See `AccessedElements.disagreement`."""
-        active = self.active(mask)
-        if not isinstance(value, np.ndarray) or not active.any():
+        if not isinstance(value, np.ndarray) or not mask.any():
             return None
-        return AccessedElements(place, position, active).disagreement(len(self.watched), value)
+        return AccessedElements(place, position, mask).disagreement(self.worlds, value)
 
 
 @lru_cache(maxsize=64)

@@ -112,14 +112,12 @@ class _Checked:
 
 
 class Watch(AccessOrder[_Checked]):
-    """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer. spares: there
-    are accesses that would race if a value were another one."""
+    """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
 
-    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
+    def __init__(self, machine: Machine, written: frozenset[str]) -> None:
         """See `HappensBefore`."""
-        super().__init__(machine, worlds, written)
+        super().__init__(machine, written)
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
-        self.spares = False
         self._shadows: dict[int, CellShadow] = {}
         self._repeats = Repeats()
         self._known = KnownAccesses()
@@ -132,12 +130,9 @@ class Watch(AccessOrder[_Checked]):
     def is_settled(self) -> bool:
         """Whether every schedule of asynchronous copies has the same result: see `Glance.is_settled`.
 
-        All accesses have been looked at, and blocks are watched with some inputs at least.
+        All accesses have been looked at.
         """
-        worlds, watched = self.machine.worlds, self.watched
-        blocks = {world.block for number, world in enumerate(worlds) if watched[number]}
-        sure = self.suspects is None and not self.races and not self.ordering and not self.reads_late
-        return sure and all(world.block in blocks for world in worlds)
+        return self.suspects is None and not self.races and not self.ordering and not self.reads_late
 
     # ---- accesses
 
@@ -229,12 +224,11 @@ class Watch(AccessOrder[_Checked]):
         core: int,
         value: Value | None,
     ) -> _Checked | None:
-        """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none.
+        """The access that an event makes, as far as it is suspected; None where it makes none.
 
         by: as for `read`. core: by how much the warp of a product is further.
         """
-        active = self.active(mask)
-        if not active.any():
+        if not mask.any():
             return None
         self.ordering |= event.kind == "atomic" and isinstance(place.memory, Pages)
         self.note(place)
@@ -243,7 +237,7 @@ class Watch(AccessOrder[_Checked]):
             if not self.suspects.has(place):
                 return None
             chosen = partial(self.suspects.among, place)
-        elements, cells = self._known.of(place, (position, active, by), core, partial(self._found, chosen=chosen))
+        elements, cells = self._known.of(place, (position, mask, by), core, partial(self._found, chosen=chosen))
         if not len(elements.cell):
             return None
         memory = place.memory
@@ -297,7 +291,6 @@ class Watch(AccessOrder[_Checked]):
                 within &= ~(surely | perhaps)
             for mask, missing in ((across, BLOCKS), (within, ""), (perhaps, EXCHANGE)):
                 if harmless is not None:
-                    self.spares |= bool((mask & harmless).any())
                     mask &= ~harmless
                 if mask.any():
                     self._report_after(access, last, row, int(mask.argmax()), missing)
@@ -347,9 +340,9 @@ class Watch(AccessOrder[_Checked]):
 
     def _keep_writers(self, access: _Checked, position: Position, mask: Mask) -> None:
         """Remember which threads have written together."""
-        active, shape = self.active(mask), access.place.memory.flat_position(position).shape
-        if shape[-1] == 1 and active.shape[0] == len(self.watched):
-            access.shadow.record_writers(access.cells, active, shape[-2] > 1)
+        shape = access.place.memory.flat_position(position).shape
+        if shape[-1] == 1 and mask.shape[0] == self.worlds:
+            access.shadow.record_writers(access.cells, mask, shape[-2] > 1)
         else:
             access.shadow.record_pairs(access.cells, self.machine.state.threads)
 

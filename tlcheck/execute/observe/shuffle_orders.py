@@ -34,7 +34,7 @@ class Exchanges:
         """Active threads have executed a shuffle: warps that are whole step, as for a fence."""
         clock, surely = self._clock, self._surely.setdefault(shuffle, self._never())
         absent = np.add.reduceat(~mask, np.arange(0, mask.shape[1], clock.width), axis=1)
-        for world in np.flatnonzero(clock.watched).tolist():
+        for world in range(clock.worlds):
             warps = np.flatnonzero(absent[world] == 0)
             own = clock.own_of(world, warps)
             steps = (own % EPOCH < _LATEST) & self._has_read
@@ -53,4 +53,4 @@ class Exchanges:
         return surely, own & (self._perhaps[at] >= times)
 
     def _never(self) -> Array:
-        return np.full((len(self._clock.watched), self._clock.warps), -1, np.int32)
+        return np.full((self._clock.worlds, self._clock.warps), -1, np.int32)

@@ -61,29 +61,28 @@ class UnitShadow(Shadow):
         self.version += 1
 
     def times(self, first: Array) -> Iterator[Times]:
-        """The times of the last accesses in the first worlds. first: of each, see `Times`."""
-        worlds = len(first)
-        yield Times(self._heads(self.writes.time, worlds), first, self._heads(self.writes.agent, worlds))
+        """The times of the last accesses. first: of each world, see `Times`."""
+        yield Times(self._heads(self.writes.time), first, self._heads(self.writes.agent))
         for last in self.others.values():
-            yield Times(self._heads(last.time, worlds), first, np.arange(len(last.time))[:, None, None])
+            yield Times(self._heads(last.time), first, np.arange(len(last.time))[:, None, None])
 
-    def marks(self, worlds: int) -> Iterator[Array]:
-        """Yield who made the last accesses in so many worlds."""
-        yield self._heads(self.writes.agent, worlds)
+    def marks(self) -> Iterator[Array]:
+        """Yield who made the last accesses."""
+        yield self._heads(self.writes.agent)
         for last in (self.writes, *self.others.values()):
-            yield self._heads(last.thread, worlds)
+            yield self._heads(last.thread)
 
-    def _heads(self, array: Array, worlds: int) -> Array:
-        """Return what the first cells of units keep, and perhaps others, of the first worlds: (rows, cells, worlds)."""
-        return array.reshape(len(array), -1, self.worlds)[:, :: int(self.size_of.min()), :worlds]
+    def _heads(self, array: Array) -> Array:
+        """Return what the first cells of units keep, and perhaps others: (rows, cells, worlds)."""
+        return array.reshape(len(array), -1, self.worlds)[:, :: int(self.size_of.min())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitAccess:
-    """An access to units of shared memory, in watched worlds.
+    """An access to units of shared memory.
 
     doubled: several threads access one cell, also in different iterations of a loop. digests: of what each world
-    accesses, those included that are not watched; 0 for nothing. version: the division into units that this is for.
+    accesses; 0 for nothing. version: the division into units that this is for.
     tensor: whether it is to tensor memory.
     """
 
@@ -100,8 +99,7 @@ class Units:
 
     def __init__(self, clock: VectorClock, suspects: Suspects, dividing: Callable[[], None]) -> None:
         """clock: of the blocks whose memory it is. dividing: called before units may be divided."""
-        self._clock, self._watched = clock, clock.watched
-        self._suspects, self._dividing = suspects, dividing
+        self._clock, self._suspects, self._dividing = clock, suspects, dividing
         self.shadows: dict[int, UnitShadow] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, UnitAccess]] = {}  # with what the ids are of
         self._alike: dict[tuple[object, ...], UnitAccess] = {}  # the same, by what the position and the masks hold
@@ -174,8 +172,8 @@ class Units:
         if place.root not in self.shadows:
             self.shadows[place.root] = UnitShadow(memory, self._clock.rows, self._suspects.units_of(place.root, memory))
         shadow = self.shadows[place.root]
-        worlds, clock = len(self._watched), self._clock
-        rows, lanes = np.nonzero(mask & np.tile(self._watched, len(mask) // worlds)[:, None])
+        worlds, clock = self._clock.worlds, self._clock
+        rows, lanes = np.nonzero(mask)
         flat = memory.flat_position(position)
         flat = flat if flat.ndim > 2 else flat[None]
         digests = _digests(self._named(flat), mask, lane, worlds)
@@ -205,7 +203,7 @@ class Units:
 
     def _named(self, flat: Array) -> Array:
         """Flat positions as a block names them: by the rank of the block of its cluster, not by the world."""
-        cell, world = np.divmod(flat, len(self._watched))
+        cell, world = np.divmod(flat, self._clock.worlds)
         clock = self._clock
         return cell if clock.rows == clock.warps else np.asarray(cell * clock.rows + clock.rank[world])
 

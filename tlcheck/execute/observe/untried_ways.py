@@ -8,18 +8,16 @@ from tlcheck.snapshot.walk import first_line
 
 
 class UntriedWays(Observer):
-    """Notes which ways a run takes. steers: whether memory decides anything there.
+    """Notes which ways a run takes.
 
     untried: by statement, the lines of sides of branches that have not run, and of loops that ended early.
     """
 
     def __init__(self) -> None:
-        self.steers = False
         self.untried: dict[int, int] = {}
 
     def steered(self, stmt: Stmt) -> None:
         """A side of a branch, or a loop: nothing has run yet."""
-        self.steers = True
         if not isinstance(stmt, While):
             self.untried[id(stmt)] = first_line(stmt)
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from tlcheck.execute.events import Observer
 from tlcheck.execute.machine import Machine
-from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.race_watch import Watch
@@ -19,29 +16,25 @@ from tlcheck.snapshot.ir import Function
 
 
 class Watching:
-    """Makes a watch for each machine: of accesses in the first world of each block; unless all is plain, a glance."""
+    """Makes a watch for each machine; unless all is plain, a glance."""
 
     def __init__(
         self,
         kernel: Function,
         written: frozenset[str],
-        by: Callable[[Machine, Mask, frozenset[str]], HappensBefore] | None = None,
+        by: Callable[[Machine, frozenset[str]], HappensBefore] | None = None,
         *,
-        every: bool = False,
         suspects: Suspects | None = None,
     ) -> None:
         """kernel: the invocation's last one, whose blocks may run in several machines. written: the parameters that
-        are written. by: who watches, if somebody else. every: all seeds are watched, since they go different ways.
-        suspects: all that has to be watched; None for everything.
+        are written. by: who watches, if somebody else. suspects: all that has to be watched; None for everything.
         """
-        self._kernel, self._written, self._by, self._every, self._suspects = kernel, written, by, every, suspects
+        self._kernel, self._written, self._by, self._suspects = kernel, written, by, suspects
         self._made: list[HappensBefore] = []
 
     def __call__(self, machine: Machine) -> Sequence[Observer]:
         by = self._by or (Watch if machine.options.plain else Glance)
-        first = {world.block: number for number, world in reversed(list(enumerate(machine.worlds)))}
-        worlds = np.array([self._every or first[w.block] == number for number, w in enumerate(machine.worlds)])
-        watch = by(machine, worlds, self._written)
+        watch = by(machine, self._written)
         if isinstance(watch, Watch):
             watch.suspects = self._suspects
         before = self._made[-1] if self._made else None
@@ -62,11 +55,6 @@ class Watching:
     def suspects(self) -> Suspects:
         """Return what the glances have not seen ordered."""
         return Suspects.of_all(watch.found for watch in self._made if isinstance(watch, Glance))
-
-    @property
-    def spares(self) -> bool:
-        """Whether accesses would race if a value were another one: with the other seeds it may be."""
-        return any(watch.spares and not watch.watched.all() for watch in self._made if isinstance(watch, Watch))
 
     @property
     def is_settled(self) -> bool:

@@ -26,8 +26,7 @@ class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
     kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
-    statements. steered, untried: of the source, see `UntriedWays`. looked_at, overflowed, strayed, asked: see
-    `RunState`.
+    statements. untried: of the source, see `UntriedWays`. looked_at, overflowed, strayed, asked: see `RunState`.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class Invocation:
         self.left: Mapping[str, Pages] = dict(left or {})
         self.spent = 0
         self.overflowed = False
-        self.steered = False
         self.untried: dict[int, int] = {}
         self.looked_at: set[str] = set()
         self.asked: set[str] = set()
@@ -98,7 +96,6 @@ class Invocation:
             machine.run(*observers, *([ways] if self.options.source else []))
         finally:
             self.asked |= machine.state.asked
-        self.steered |= ways.steers
         self.looked_at |= machine.state.looked_at
         self.strayed |= machine.state.strayed
         self.overflowed |= machine.state.overflowed

@@ -80,15 +80,6 @@ def test_a_kernel_without_a_race_runs_quickly_alone(name: str) -> None:
     assert watching.is_settled
 
 
-def test_each_block_is_watched_once() -> None:
-    """The first cluster runs with the first inputs, the last one with the last."""
-    levels = BothLevels(fixture("taken"), Request())
-    invocation = levels.lowered_invocation(levels.source_run[1])
-    watching = Watching(invocation.kernel, frozenset(levels.outputs))
-    invocation.run(watching)
-    assert [watch.watched.tolist() for watch in watching.watches] == [[True] * 4]
-
-
 def test_a_barrier_of_the_block_is_no_barrier_of_the_cluster() -> None:
     """The two differ in the scope alone once they are lowered."""
     found = changed("stores", "cluster_sync", 1, synchronizing("shared.dyn"))

@@ -54,7 +54,7 @@ def _exchanging(*, synced: bool) -> bool:
     snapshot = replace(kernel.snapshot((loop,), (loop,)), pass_configs={"tl.disable_thread_storage_sync": "True"})
     levels, every = BothLevels(snapshot, Request()), frozenset({"s"})
     invocation = levels.source_invocation(levels.source_run[1])
-    watching = Watching(invocation.kernel, every, partial(Author, about=every), every=True)
+    watching = Watching(invocation.kernel, every, partial(Author, about=every))
     invocation.run(watching)
     return any("s" in watch.own for watch in watching.watches if isinstance(watch, Author))
 

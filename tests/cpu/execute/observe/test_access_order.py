@@ -37,7 +37,7 @@ class Follower:
         machine = Machine(
             kernel.function(Seq(())), (THREADS, 1, 1), [World(0)], {}, {}, Options(False, plain=by is Watch)
         )
-        self.to = by(machine, np.array([True]), frozenset())
+        self.to = by(machine, frozenset())
         program = machine.program(self.to)
         places = []
         for tile in tiles:

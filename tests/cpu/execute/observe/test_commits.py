@@ -19,7 +19,7 @@ def warp(number: int) -> Mask:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_what_is_learned_after_the_commit_is_not_released(before: bool) -> None:
-    clock = VectorClock(WARPS * WIDTH, WIDTH, np.array([True]))
+    clock = VectorClock(WARPS * WIDTH, WIDTH, 1)
     time = clock.clocks[0, OTHER, OTHER]
 
     def learn() -> None:

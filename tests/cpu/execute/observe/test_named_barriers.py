@@ -30,7 +30,7 @@ def _ran(*first: Stmt) -> tuple[Machine, Watch]:
     function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", number(64), body))
     tensors = {"OUT": Tensor(kind_of("int32"), 1, lambda seed, numbers: np.zeros(len(numbers), np.int32))}
     machine = Machine(function, (64, 1, 1), [World(0)], tensors, {}, Options(source=False))
-    watch = Watch(machine, np.array([True]), frozenset())
+    watch = Watch(machine, frozenset())
     machine.run(watch)
     return machine, watch
 

@@ -102,7 +102,7 @@ class Products:
         first = If(Expr("eq", "bool", (self.kernel.tx, number(0))), Seq(tuple(inits)))
         start = [first, *allocated(self.kernel, self.base, 64), *self.start, call("fence_proxy_async"), BARRIER]
         machine = self.kernel.machine(*start, *body, *freed(self.kernel, self.base, 64))
-        watch = by(machine, np.array([True]), frozenset())
+        watch = by(machine, frozenset())
         machine.run(watch)
         return watch
 

@@ -17,7 +17,7 @@ def warp(number: int) -> Mask:
 
 @pytest.mark.parametrize(("places", "overtaken"), [((1, 1), set()), ((1, 2), {1})])
 def test_warps_that_come_apart_to_one_statement_wait_together(places: tuple[int, int], overtaken: set[int]) -> None:
-    clock = VectorClock(WARPS * WIDTH, WIDTH, np.array([True]))
+    clock = VectorClock(WARPS * WIDTH, WIDTH, 1)
     for number, place in enumerate(places):
         clock.phase_waited("empty", warp(number), place)
     clock.arrived("full", warp(0))

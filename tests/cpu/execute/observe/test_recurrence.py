@@ -74,7 +74,7 @@ def _run(*body: Stmt) -> Glance:
     blocks = [(0, 0, 0), (1, 0, 0)] if meet else [(0, 0, 0)]
     worlds = tuple(World(seed, block) for seed in (0, 1) for block in blocks)
     machine = Machine(function, (THREADS, 1, 1), worlds, {}, {}, options)
-    watch = Glance(machine, np.array([world.seed == 0 for world in worlds]), frozenset())
+    watch = Glance(machine, frozenset())
     watch.ended = lambda: None  # type: ignore[method-assign]
     machine.run(watch)
     return watch

@@ -42,7 +42,7 @@ def sides_of(threads_of_barrier: int, nested: bool) -> dict[str, int]:
     kind = kind_of("float32")
     tensors = {"B": Tensor(kind, 96, lambda seed, numbers: np.zeros(len(numbers)))}
     machine = Machine(function, (96, 1, 1), [World(0, (0, 0, 0))], tensors, {}, Options(source=True))
-    watch = Author(machine, np.array([True]), frozenset({"s"}))
+    watch = Author(machine, frozenset({"s"}))
     machine.run(watch)
     return {name: clash.line for name, clash in watch.sides.items()}
 

@@ -134,7 +134,7 @@ def test_an_author_who_is_asked_about_one_buffer_says_the_same_of_it(body: Seque
 
 def _contested(body: Sequence[Stmt], about: frozenset[str] | None) -> dict[str, dict[str, int]]:
     machine = _machine(body, plain=True, source=True)
-    watch = Author(machine, np.array([True, True]), frozenset({"A", "s"}), about)
+    watch = Author(machine, frozenset({"A", "s"}), about)
     machine.run(watch)
     contested = watch.contested | {"between": watch.between}
     return {who: {name: clash.line for name, clash in found.items()} for who, found in contested.items()}

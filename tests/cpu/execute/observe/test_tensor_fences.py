@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.thread.test_tensor_memory import BARRIER, allocated, first_warp, freed, lowered, moved
@@ -25,7 +24,7 @@ def watched(between: Sequence[Stmt], by: type[Watch | Glance]) -> HappensBefore:
     warp_4 = Expr("eq", "bool", (Expr("floordiv", "int32", (kernel.tx, number(32))), number(4)))
     body = [fill, first_warp(kernel, moved("st", 32, 1, word, a)), *between, If(warp_4, moved("ld", 32, 1, word, a))]
     machine = kernel.machine(*allocated(kernel, word, 32), *body, *freed(kernel, word, 32))
-    watch = by(machine, np.array([True]), frozenset())
+    watch = by(machine, frozenset())
     machine.run(watch)
     return watch
 
@@ -61,6 +60,6 @@ def test_a_warp_needs_no_fence_for_its_own() -> None:
     fill = Store(a, (number(0),), Expr("cast", "float32", (kernel.tx,)))
     own = Seq((fill, moved("st", 32, 1, word, a), moved("ld", 32, 1, word, a)))
     machine = kernel.machine(*allocated(kernel, word, 32), own, *freed(kernel, word, 32))
-    watch = Watch(machine, np.array([True]), frozenset())
+    watch = Watch(machine, frozenset())
     machine.run(watch)
     assert not watch.races

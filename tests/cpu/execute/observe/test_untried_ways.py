@@ -55,7 +55,6 @@ def test_sides_that_do_not_run_and_loops_that_end_early_are_untried(first: int, 
     branch = If(Expr("gt", "bool", (steering, number(0))), stored(20), stored(10))
     loop = For(variable("k"), number(0), steering, "serial", stored(30))
     run(kernel, Seq((branch, loop)), ways, [first] * THREADS)
-    assert ways.steers
     assert set(ways.untried.values()) == untried
 
 
@@ -63,15 +62,15 @@ def test_what_threads_alone_decide_is_no_way_of_a_run() -> None:
     kernel, ways = Kernel(threads=THREADS), UntriedWays()
     b = kernel.tensor("B", "int32", [THREADS])
     run(kernel, If(Expr("lt", "bool", (kernel.tx, number(0))), Store(b, (kernel.tx,), number(1))), ways, [0])
-    assert (ways.steers, ways.untried) == (False, {})
+    assert ways.untried == {}
 
 
-def test_a_while_loop_steers_and_is_never_untried() -> None:
+def test_a_while_loop_is_never_untried() -> None:
     kernel, ways = Kernel(threads=THREADS), UntriedWays()
     a, b = kernel.tensor("A", "int32", [THREADS]), kernel.tensor("B", "int32", [THREADS])
     loop = While(Expr("gt", "bool", (load(a, 0), number(0))), Store(b, (kernel.tx,), number(1)))
     run(kernel, loop, ways, [0] * THREADS)
-    assert (ways.steers, ways.untried) == (True, {})
+    assert ways.untried == {}
 
 
 def test_sides_that_run_beside_one_another_take_turns() -> None:

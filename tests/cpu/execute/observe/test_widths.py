@@ -36,7 +36,7 @@ def _machine(arch: str, plain: bool, behind: int | None = None) -> Machine:
 def test_a_barrier_of_a_warp_orders_as_many_threads_as_it_has(arch: str, raced: bool) -> None:
     """Thread 0 reads what thread 63 has written: another warp of 32 threads, or the same of 64."""
     machine = _machine(arch, plain=True)
-    watch = Watch(machine, np.array([True]), frozenset())
+    watch = Watch(machine, frozenset())
     machine.run(watch)
     assert bool(watch.races) is raced
 
@@ -44,7 +44,7 @@ def test_a_barrier_of_a_warp_orders_as_many_threads_as_it_has(arch: str, raced: 
 @pytest.mark.parametrize(("arch", "suspected"), [("sm_90", True), ("gfx942", False)])
 def test_a_glance_suspects_what_another_warp_has_written(arch: str, suspected: bool) -> None:
     machine = _machine(arch, plain=False)
-    watch = Glance(machine, np.array([True]), frozenset())
+    watch = Glance(machine, frozenset())
     machine.run(watch)
     assert bool(watch.found) is suspected
 

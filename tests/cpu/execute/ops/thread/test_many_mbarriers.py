@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, text
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
@@ -47,5 +45,5 @@ def test_the_next_one_is_not() -> None:
 def test_each_has_a_time_of_its_own() -> None:
     kernel = Kernel(threads=THREADS)
     kernel.tile("full", "uint64", (MANY,), "shared.barrier")
-    watch = HappensBefore(kernel.machine(), np.ones(1, np.bool_), frozenset())
+    watch = HappensBefore(kernel.machine(), frozenset())
     assert len({int(watch.agent(("full", n), 0)) for n in range(MANY)}) == MANY

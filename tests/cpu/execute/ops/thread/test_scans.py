@@ -69,7 +69,7 @@ def _scanned(
     machine = Machine(
         function, (threads, 1, 1), [World(0)], tensors, {}, Options(source=False, printed=printed, release=release)
     )
-    watch = Watch(machine, np.array([True]), frozenset())
+    watch = Watch(machine, frozenset())
     machine.run(watch)
     _, left = machine.pages("B").outcome(0)
     return values, left, watch

@@ -248,7 +248,7 @@ def test_a_place_that_a_variable_of_the_threads_holds_is_one_place_of_the_block(
     )
     assert np.array_equal(kernel.run(*body)["B"], np.concatenate([a[4:], np.zeros((2, 8), np.float32)]))
     machine = kernel.machine(*body)
-    author = Author(machine, np.array([True]), frozenset(("A", "s", "B")))
+    author = Author(machine, frozenset(("A", "s", "B")))
     machine.run(author)
     assert not any(author.contested.values())
 
