@@ -22,11 +22,15 @@ _DESCRIPTOR = "_desc"  # what the name of a TMA descriptor adds to that of its t
 
 @dataclass(frozen=True, slots=True)
 class NamedBuffers:
-    """The buffers that a statement writes and those that it reads; constant: what it stores, if that is a number."""
+    """The buffers that a statement writes and those that it reads; constant: what it stores, if that is a number.
+
+    staged: whether it reads registers that the source does not have, in which the value was made.
+    """
 
     writes: frozenset[str]
     reads: frozenset[str]
     constant: float | None = None
+    staged: bool = False
 
 
 class Counterparts:
@@ -111,7 +115,8 @@ class Counterparts:
                 name = str(e.value).removesuffix(_DESCRIPTOR)
                 if e.op == "var" and name != str(e.value) and name in self.names:  # a bulk copy by a tensor map
                     (writes if _writes(root, e) else reads).add(name)
-        return NamedBuffers(frozenset(writes & self.names), frozenset(reads & self.names), constant)
+        staged = any(e.op == "load" and _is_staging(e, reads - self.names) for e in postorder(expressions(stmt)))
+        return NamedBuffers(frozenset(writes & self.names), frozenset(reads & self.names), constant, staged)
 
     def accessed(self, stmt: Stmt | None) -> NamedBuffers:
         """The buffers of the source that a lowered statement reads and writes."""
@@ -198,8 +203,15 @@ def _alike(lowered: NamedBuffers, source: NamedBuffers) -> bool:
         return False
     if None not in (lowered.constant, source.constant) and lowered.constant != source.constant:
         return False
+    if lowered.staged and not lowered.reads:
+        return bool(source.reads)
     others = lowered.reads - lowered.writes == source.reads - source.writes
     return others and bool(lowered.reads) == bool(source.reads)
+
+
+def _is_staging(e: Expr, unknown: set[str]) -> bool:
+    """Whether a load is of registers that only the lowered kernel has."""
+    return e.buffer is not None and e.buffer.scope == "local" and e.buffer.name in unknown
 
 
 def _called(function: Function) -> dict[str, str]:

@@ -14,6 +14,7 @@ from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.equal_steps import buffer_of, equal, loops_of, unlike
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.snapshot.ir import If, Stmt, Store
+from tlcheck.snapshot.operators import BINARY
 
 PartingKind = Literal[
     "unwritten",
@@ -104,7 +105,7 @@ class Descent:
         self, step: TracedStep, reader: TracedStep | None, known: frozenset[str]
     ) -> tuple[TracedStep, TracedStep | None]:
         """The step behind copies through buffers that the other level does not have, and the copy that reads it."""
-        while step.origin is not None and not self._is_known(step, known):
+        while step.origin is not None and not self._is_known(step, known) and not _computes(step.origin.stmt):
             same = [source for source in step.sources if equal(source.value, step.value) and not source.input]
             if len(same) != 1:
                 break
@@ -281,6 +282,16 @@ def leaves(step: TracedStep) -> Iterator[TracedStep]:
         yield step
     for source in step.sources:
         yield from leaves(source)
+
+
+def _computes(stmt: Stmt | None) -> bool:
+    """Whether a statement stores what it makes of several values: one that is the same as before is no copy of one."""
+    if not isinstance(stmt, Store):
+        return False
+    value = stmt.value
+    while value.op == "cast":
+        value = value.args[0]
+    return value.op in BINARY
 
 
 def _by_name(source: list[TracedStep], lowered: list[TracedStep]) -> Iterator[tuple[TracedStep, TracedStep]]:

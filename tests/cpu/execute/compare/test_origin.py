@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -387,6 +388,45 @@ def test_a_copy_into_a_part_of_merged_memory_is_one_of_both_levels() -> None:
     )
     assert found is not None
     assert (found.kind, found.source.element, found.reader) == ("unwritten", "s[0]", got)
+
+
+def test_a_sum_with_zero_is_no_copy_through_a_buffer_that_only_the_source_has() -> None:
+    kernel, merged = Kernel(threads=32), Kernel(threads=32)
+    tensors = [[k.tensor(name, "float32", (32,)) for name in "AB"] for k in (kernel, merged)]
+    s, u = (kernel.tile(name, "float32", (32,), "shared") for name in "su")
+    m = merged.tile("m", "float32", (64,), "shared")
+
+    def body(k: Kernel, to: Sequence[Buffer], by: Sequence[Buffer]) -> tuple[Stmt, ...]:
+        made = Expr("add", "float32", (load(to[1], k.tx), load(to[0], k.tx)))
+        stores = (Store(to[0], (k.tx,), load(by[0], k.tx)), Store(to[1], (k.tx,), made))
+        return *stores, Store(by[1], (k.tx,), load(to[1], k.tx))
+
+    source = kernel.function(*body(kernel, (s, u), tensors[0]))
+    lowered = merged.function(*body(merged, (m, m), tensors[1]))
+    own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+
+    def step(names: str, values: tuple[int, int], stores: list[Store]) -> TracedStep:
+        operands = tuple(TracedStep(f"{names[0]}[{n}]", f"{values[n]}.0", Origin(stores[0])) for n in (0, 1))
+        made = TracedStep(f"{names[1]}[0]", f"{values[1]}.0", Origin(stores[1]), sources=operands)
+        return TracedStep("B[0]", f"{values[1]}.0", Origin(stores[2]), sources=(made,))
+
+    parting = descent.parting(step("su", (0, 5), own), step("mm", (0, 2), other))
+    assert parting is None or parting.source.element != "s[1]" or parting.source_reader is not None
+
+
+def test_a_store_of_staged_values_is_no_store_of_a_constant() -> None:
+    kernel = Kernel(threads=32)
+    a, s = kernel.tensor("A", "int64", (32,)), kernel.tile("s", "int32", (32,), "shared")
+    made = add(load(s, kernel.tx), Expr("cast", "int32", (load(a, kernel.tx),)))
+    clear = Store(s, (kernel.tx,), number(0))
+    source = kernel.function(clear, Store(s, (kernel.tx,), made))
+    staging = kernel.tile("s_local_cast", "int32", (1,), "local")
+    staged = Store(s, (kernel.tx,), load(staging, 0))
+    lowered = kernel.function(clear, Store(staging, (number(0),), made), staged)
+    found = Counterparts(source, lowered).only(staged)
+    assert isinstance(found, Store)
+    assert found.value is made
 
 
 @pytest.mark.parametrize(
