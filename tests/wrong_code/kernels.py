@@ -1396,6 +1396,85 @@ def left_by_half():
 
 
 @tilelang.jit
+def added_in_a_warp():
+    """28 threads add to a tile and store another one; then all threads read the first."""
+
+    @T.prim_func
+    def main(A: T.Tensor((28,), "int32"), B: T.Tensor((128,), "int32"), C: T.Tensor((28,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((64,), "int32")
+            t = T.alloc_shared((28,), "int32")
+            T.copy(A, t)
+            T.clear(s)
+            for i in T.Parallel(28):
+                T.atomic_add(s[i], t[27 - i])
+                C[i] = t[i]
+            for i in T.Parallel(128):
+                B[i] = s[i % 64]
+
+    return main
+
+
+@tilelang.jit
+def odd_bytes():
+    """All threads read a tile of float32, in whose memory the odd bytes of the next one are set."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128,), "float32"),
+        B: T.Tensor((128,), "float32"),
+        C: T.Tensor((128,), "uint8"),
+        D: T.Tensor((128,), "uint8"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            t = T.alloc_shared((256,), "uint8")
+            for i in T.Parallel(128):
+                s[i] = A[i]
+            for i in T.Parallel(128):
+                B[i] = s[127 - i]
+            for i in T.Parallel(128):
+                t[2 * i + 1] = C[i]
+            for i in T.Parallel(128):
+                D[i] = t[255 - 2 * i]
+
+    return main
+
+
+@tilelang.jit
+def floats_after_halves():
+    """A pipeline loads float32 to where a product has its operand of float16, behind a tile that is kept."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 32), "float16"),
+        B: T.Tensor((64, 64), "float32"),
+        H: T.Tensor((4, 64, 32), "float32"),
+        C: T.Tensor((4, 64, 32), "float32"),
+        X: T.Tensor((4096,), "float32"),
+        Y: T.Tensor((4096,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            x = T.alloc_shared((4096,), "float32")
+            a = T.alloc_shared((64, 32), "float16")
+            h = T.alloc_shared((64, 32), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(X, x)
+            T.clear(c)
+            T.copy(A, a)
+            T.gemm(a, a, c, transpose_B=True)
+            T.copy(c, B)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(H[k, 0, 0], h)
+                for i, j in T.Parallel(64, 32):
+                    C[k, i, j] = h[63 - i, j]
+            for i in T.Parallel(4096):
+                Y[i] = x[4095 - i]
+
+    return main
+
+
+@tilelang.jit
 def cleared_then_set():
     """Each step of a pipeline clears a tile, then loads a part of it."""
 
@@ -1760,3 +1839,6 @@ swizzled = Case(row_of_an_operand)
 reframed = Case(reshaped_operand)
 staged = Case(scanned_in_a_pipeline, {}, ("sm_80",))
 deserted = Case(left_by_half)
+forgotten = Case(added_in_a_warp)
+bytewise = Case(odd_bytes)
+unscaled = Case(floats_after_halves)

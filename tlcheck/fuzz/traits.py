@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
 from tlcheck.fuzz.constructs import scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
+from tlcheck.fuzz.small_loops import adds_by_few
 from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
@@ -545,6 +546,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "registers over a pipeline": _kept_registers,
     "store by thread before a pipeline": _by_thread,
     "atomic of a choice": _atomic_of_a_choice,
+    "atomics of a part of a warp": adds_by_few,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
     "scan after a pipeline": lambda t: _calls(t, True, "cumsum", "cummax"),
     "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),

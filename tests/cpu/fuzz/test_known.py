@@ -35,6 +35,8 @@ SENTENCES = (
     "of a tile that some steps load", "of 2 bfloat16 by value to float16", "of 1 float32 by value to int64",
     "between the read of workspace at line 1 and the write of h at line 2, which lie in the same memory",
     "of a pipeline with fewer steps than stages", "64 threads reach a barrier that counts 128",
+    "between the atomic of s at line 1 and the read of s at line 2",
+    "between the read of s at line 1 and the write of t at line 2, which lie in the same memory",
 )  # fmt: skip
 
 
@@ -210,6 +212,23 @@ def test_threads_that_leave_a_loop_are_asked_for() -> None:
     counted = "64 threads reach a barrier that counts 128"
     assert known(illegal, counted, text, "0.1.15") == "deserted"
     assert known(illegal, counted, text.replace("T.loop_break()", "pass"), "0.1.15") == ""
+
+
+def test_atomics_of_a_part_of_a_warp_are_a_trait() -> None:
+    text, atomic = kernels()["forgotten"][1], "between the atomic of s at line 1 and the read of s at line 2"
+    missing = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.copy shared global", "T.atomic_add shared shared")
+    assert known(missing, atomic, text, "0.1.15") == "forgotten"
+    assert known(missing, atomic, text.replace("T.Parallel(28)", "T.Parallel(32)"), "0.1.15") == ""
+    assert known(missing, atomic.replace("of s at line 2", "of t at line 2"), text, "0.1.15") == ""
+
+
+def test_memory_of_two_sizes_is_read_then_written() -> None:
+    text, loads = kernels()["bytewise"][1], ("T.copy global shared", "store shared in T.Parallel")
+    missing = Symptom("TLR001", "unordered", "tl.ThreadSync", *loads)
+    read = "between the read of s at line 1 and the write of t at line 2, which lie in the same memory"
+    assert known(missing, read, text, "0.1.15") == "bytewise"
+    assert known(missing, read.replace("write of t", "write of s"), text, "0.1.15") == ""
+    assert known(missing, read, text, "0.1.7.post2") == ""
 
 
 def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:
