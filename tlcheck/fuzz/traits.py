@@ -19,6 +19,7 @@ from tlcheck.fuzz.small_loops import adds_by_few
 from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
+_SCANS = ("cumsum", "cummax")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +179,8 @@ def _is_read_after_none(t: KernelTraits, place: int, name: str, load: int) -> bo
 
 
 def _used_then_loaded(t: KernelTraits) -> bool:
-    for place in t.pipelines:
-        body = t.inside(place)
-        for n, p in enumerate(body):
-            if p.is_load and _loads_before(t, place, p.written) and any(q.reads(p.written) for q in body[:n]):
-                return True
-    return False
+    bodies = [t.inside(place) for place in t.pipelines]
+    return any(p.is_load and any(q.reads(p.written) for q in body[:n]) for body in bodies for n, p in enumerate(body))
 
 
 def _loaded_then_set(t: KernelTraits) -> bool:
@@ -480,6 +477,10 @@ def _calls(t: KernelTraits, after_pipeline: bool, *names: str) -> bool:
     return False
 
 
+def _calls_inside(t: KernelTraits, *names: str) -> bool:
+    return any(p.name in names for place in t.pipelines for p in t.inside(place))
+
+
 def _atomic_of_a_choice(t: KernelTraits) -> bool:
     """Whether an atomic's value is one of two elements."""
     calls = [n for p in t.all if p.name.startswith("atomic_") for head in p.heads for n in ast.walk(head)]
@@ -548,7 +549,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "atomic of a choice": _atomic_of_a_choice,
     "atomics of a part of a warp": adds_by_few,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
-    "scan after a pipeline": lambda t: _calls(t, True, "cumsum", "cummax"),
+    "scan in or after a pipeline": lambda t: _calls(t, True, *_SCANS) or _calls_inside(t, *_SCANS),
     "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),
     "scan after a product": lambda t: any(
         p.name == "gemm" and any(q.name in ("cumsum", "cummax") for q in t.all[n:]) for n, p in enumerate(t.all)

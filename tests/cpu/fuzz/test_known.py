@@ -211,7 +211,9 @@ def test_threads_that_leave_a_loop_are_asked_for() -> None:
     text, illegal = kernels()["deserted"][1], Symptom("TLL001", "illegal", "", "store shared", "")
     counted = "64 threads reach a barrier that counts 128"
     assert known(illegal, counted, text, "0.1.15") == "deserted"
-    assert known(illegal, counted, text.replace("T.loop_break()", "pass"), "0.1.15") == ""
+    kept = text.replace("T.loop_break()", "pass")
+    assert known(illegal, counted, kept, "0.1.15") == ""
+    assert known(illegal, counted, kept.replace("T.serial(4)", "T.serial(tx, 4)"), "0.1.15") == "deserted"
 
 
 def test_atomics_of_a_part_of_a_warp_are_a_trait() -> None:
@@ -229,6 +231,22 @@ def test_memory_of_two_sizes_is_read_then_written() -> None:
     assert known(missing, read, text, "0.1.15") == "bytewise"
     assert known(missing, read.replace("write of t", "write of s"), text, "0.1.15") == ""
     assert known(missing, read, text, "0.1.7.post2") == ""
+
+
+def test_a_scan_in_a_pipeline_is_one_of_half_of_the_threads() -> None:
+    head, loop = "with T.Kernel(1) as x:\n", "    for k in T.Pipelined(4, num_stages=2):\n        "
+    assert "scan in or after a pipeline" in traits(f"{head}{loop}T.cummax(s)\n")
+    assert "scan in or after a pipeline" not in traits(f"{head}    T.cummax(s)\n{loop}T.copy(s, B)\n")
+
+
+def test_a_race_through_a_view_is_one_in_a_warp() -> None:
+    text = kernels()["hoisted"][1]
+    missing = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.atomic_add global", "T.copy global shared")
+    accesses = "the write of s at line 1 (thread 0) and the read of v at line 2 (thread 8)"
+    views = f"between {accesses}, which are views of one buffer"
+    assert known(missing, views, text, "0.1.15") == "hoisted"
+    assert known(missing, views.replace("views of one buffer", "no views"), text, "0.1.15") == ""
+    assert known(missing, views.replace("thread 8", "thread 64"), text, "0.1.15") == ""
 
 
 def test_a_tile_on_memory_in_use_is_no_copy_that_another_one_overtakes() -> None:
