@@ -11,7 +11,7 @@ from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Alloc, Expr, For, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_REGIONS = ("region", "tvm_access_ptr")  # operands of tile operators
+_POINTERS = ("region", "tvm_access_ptr", "access_ptr", "address_of")  # operands of tile operators and atomics
 
 
 def is_tiled(function: Function, checkpoint: Checkpoint) -> bool:
@@ -38,7 +38,9 @@ def draws_anywhere(function: Function) -> bool:
 
 def has_integers(function: Function) -> bool:
     """Whether a source kernel may have integers that nobody has written: in memory of its own, from lanes that take
-    no part in a shuffle, or made of such a float, by a cast or a tile operator. Nobody reads what is in an mbarrier.
+    no part in a shuffle, or made of such a float, by a cast, an atomic or a tile operator.
+
+    Nobody reads what is in an mbarrier.
     """
     for stmt in statements(function.body):
         if isinstance(stmt, Alloc) and not _is_float(stmt.buffer.dtype) and "barrier" not in stmt.buffer.scope:
@@ -51,8 +53,9 @@ def has_integers(function: Function) -> bool:
 def _may_be_unset(e: Expr) -> bool:
     if e.op == "cast":
         return _is_float(e.args[0].dtype)
-    operands = [a.args[0].dtype for a in e.args if e.op == "call" and a.value in _REGIONS and a.args]
-    if {_is_float(dtype) for dtype in operands} == {True, False}:
+    operands = [a.args[0].dtype for a in e.args if e.op == "call" and a.value in _POINTERS and a.args]
+    values = [a.dtype for a in e.args if operands and a.op != "float" and _is_float(a.dtype)]
+    if {_is_float(dtype) for dtype in (*operands, *values)} == {True, False}:
         return True
     signature = signature_of(e)
     return signature is not None and signature.exchanges

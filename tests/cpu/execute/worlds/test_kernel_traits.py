@@ -49,6 +49,20 @@ def test_integers_of_other_lanes(value: Expr, has: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("dtype", "value", "has"),
+    [
+        ("int32", load(SHARED, 0), True),
+        ("float32", load(SHARED, 0), False),
+        ("int32", Expr("float", "float32", (), 1.0), False),  # which is set
+    ],
+)
+def test_integers_to_which_a_float_is_added(dtype: str, value: Expr, has: bool) -> None:
+    kernel = Kernel()
+    where = Expr("call", "handle", (load(kernel.tensor("B", dtype, (32,)), kernel.tx),), "address_of")
+    assert has_integers(kernel.function(call("atomic_add_elem_op", where, value))) == has
+
+
+@pytest.mark.parametrize(
     ("dtype", "scope", "has"),
     [("uint64", "shared.dyn", True), ("uint64", "shared.barrier", False), ("uint64", "shared.cluster_barrier", False)],
 )
