@@ -1749,6 +1749,95 @@ def reshaped_reducer():
     return main
 
 
+@tilelang.jit
+def operand_stored_before(dtype="float16"):
+    """An operand of a product is kept in registers, and stored to shared memory before the pipeline."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 16), dtype),
+        B: T.Tensor((64, 64), dtype),
+        C: T.Tensor((64, 64), "float32"),
+        D: T.Tensor((64, 16), dtype),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((64, 16), dtype)
+            s = T.alloc_shared((64, 16), dtype)
+            b = T.alloc_shared((16, 64), dtype)
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(a, s)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, c)
+            T.copy(s, D)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def smallest_before_a_pipeline():
+    """Rows in registers are reduced before a pipeline, and stored with the results after it."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((6, 64), "float32"),
+        B: T.Tensor((4, 32), "float32"),
+        C: T.Tensor((4, 32), "float32"),
+        D: T.Tensor((6, 64), "float32"),
+        E: T.Tensor((6,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((6, 64), "float32")
+            least = T.alloc_fragment((6,), "float32")
+            b = T.alloc_shared((32,), "float32")
+            T.copy(A, a)
+            T.reduce_min(a, least, dim=1)
+            for k in T.Pipelined(4, num_stages=3):
+                T.copy(B[k, :], b)
+                for i in T.Parallel(32):
+                    C[k, i] = b[i]
+            for i, j in T.Parallel(6, 64):
+                D[i, j] = a[i, j]
+            for i in T.Parallel(6):
+                E[i] = least[i]
+
+    return main
+
+
+@tilelang.jit
+def stored_in_each_round():
+    """Half of the consumers store their operand in each round of a loop with a pipeline; then all store a tile."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float32"),
+        B: T.Tensor((512, 64), "float32"),
+        C: T.Tensor((128,), "float32"),
+        D: T.Tensor((128,), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((64, 64), "float32")
+            b = T.alloc_shared((128, 64), "float32")
+            c = T.alloc_fragment((64, 128), "float32")
+            s = T.alloc_shared((64, 64), "float32")
+            t = T.alloc_shared((128,), "float32")
+            for _round in T.serial(2):
+                T.clear(c)
+                T.copy(A, a)
+                for k in T.Pipelined(4, num_stages=1):
+                    T.copy(B[k * 128, 0], b)
+                    T.gemm(a, b, c, transpose_B=True)
+                T.copy(a, s)
+            for i in T.Parallel(128):
+                t[i] = C[i]
+            T.copy(t, D)
+
+    return main
+
+
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
 store = Case(guard, inputs=integers((FLOAT, 8), (FLOAT, 4, 64)))
@@ -1842,3 +1931,7 @@ deserted = Case(left_by_half)
 forgotten = Case(added_in_a_warp)
 bytewise = Case(odd_bytes)
 unscaled = Case(floats_after_halves)
+unloaded = Case(operand_stored_before, {}, ("sm_90",))
+barred = Case(operand_stored_before, {"dtype": "float32"}, ("sm_90",))
+mingled = Case(smallest_before_a_pipeline, {}, ("sm_90",))
+miscounted = Case(stored_in_each_round, {}, ("sm_90",))

@@ -37,6 +37,7 @@ SENTENCES = (
     "of a pipeline with fewer steps than stages", "64 threads reach a barrier that counts 128",
     "between the atomic of s at line 1 and the read of s at line 2",
     "between the read of s at line 1 and the write of t at line 2, which lie in the same memory",
+    "256 threads reach a barrier that counts 128", "128 threads reach barrier 3, which counts 64",
 )  # fmt: skip
 
 
@@ -205,6 +206,26 @@ def test_a_fixed_row_of_an_operand_is_a_trait() -> None:
     assert "row of an operand" in traits(text)
     assert "row of an operand" not in traits(text.replace("a[3, j]", "a[i, j]"))
     assert "row of an operand" not in traits(text.replace("T.gemm(a, a, c", "T.gemm(b, b, c"))
+
+
+def test_barriers_that_count_too_few_are_told_from_those_that_miss_some() -> None:
+    text = kernels()["miscounted"][1]
+    illegal = Symptom("TLL001", "illegal", "", "store shared in T.Parallel", "")
+    assert known(illegal, "128 threads reach barrier 3, which counts 64", text, "0.1.15") == "miscounted"
+    assert known(illegal, "64 threads reach barrier 3, in a branch", text, "0.1.15") == ""
+
+
+def test_an_atomic_and_a_view_are_told_as_a_store_is() -> None:
+    """Within a warp between an atomic and a bulk copy; and two writes of one buffer by two names."""
+    text = kernels()["hoisted"][1]
+    within = (
+        "between the atomic of s at line 1 (thread 3, TIR line 2) and the read of s at line 2 (thread 0, TIR line 3)"
+    )
+    bulk = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.copy shared global", "T.atomic_min shared")
+    assert known(bulk, within, text, "0.1.15") == "hoisted"
+    views = "between the write of s at line 1 (thread 30) and the write of v at line 2, which are views of one buffer"
+    filled = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.fill view", "T.copy global shared")
+    assert known(filled, views, text, "0.1.15") == "filled"
 
 
 def test_threads_that_leave_a_loop_are_asked_for() -> None:
