@@ -22,7 +22,7 @@ SORTS: dict[Sort, str] = {
     "crashed": "TileLang dies, or does not end",
     "failed": "tlcheck does not come to an end: a bug of tlcheck",
 }
-_LOUD = "TLA013"  # the CUDA does not compile: nobody is misled
+_LOUD = ("TLA013", "TLL003")  # the CUDA does not compile, or is not launched: nobody is misled
 _NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
 
 
@@ -73,7 +73,7 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
     if authors:
         return KernelOutcome("author", authors[0].words)
     refuted = [c for c in claims if c.blames_compiler and c.finding is not None]
-    silent = [c for c in refuted if c.finding is not None and c.finding.rule != _LOUD]
+    silent = [c for c in refuted if c.finding is not None and c.finding.rule not in _LOUD]
     if refuted and not silent:
         return KernelOutcome("refused", refuted[0].words)
     if refuted:

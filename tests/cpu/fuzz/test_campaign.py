@@ -82,8 +82,10 @@ def test_a_source_at_fault_counts_for_nothing() -> None:
     assert outcome(both, "x = 1\n").sort == "author"
 
 
-def test_what_nvcc_refuses_does_not_say_how_the_rest_is_wrong() -> None:
-    loud, silent = claim("atomic", "refuted", rule="TLA013"), claim(verdict="refuted")
+@pytest.mark.parametrize("rule", ["TLA013", "TLL003"])
+def test_what_is_refused_before_it_runs_does_not_say_how_the_rest_is_wrong(rule: str) -> None:
+    """By nvcc, or by the launch."""
+    loud, silent = claim("atomic", "refuted", rule=rule), claim(verdict="refuted")
     assert outcome(judged(loud), "x = 1\n").sort == "refused"
     assert [shows.rule for shows in outcome(judged(loud, silent), "x = 1\n").symptoms] == ["TLO001"]
 
