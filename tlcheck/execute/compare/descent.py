@@ -182,14 +182,15 @@ class Descent:
         assert source.origin is not None
         assert source.origin.stmt is not None
         own, by = source.origin.stmt, (reader, source_reader)
-        if reader is not None and (there := self._elsewhere(source, lowered)):
+        is_later = self._comes_later(source_reader, lowered, other)
+        if reader is not None and not is_later and (there := self._elsewhere(source, lowered)):
             read = replace(lowered, element=f"{buffer_of(source)}[{there}]")
             return Parting("other-index", read, source, *by)
         if self._counterparts.is_before(other, own):
             is_late = own in self._counterparts.of(self._writes_last(lowered))
             guard = None if is_late else self._counterparts.guard(own)
             return Parting("early" if is_late else "unwritten", lowered, source, *by, guard)
-        if self._comes_later(source_reader, lowered, other):
+        if is_later:
             return Parting("late", lowered, source, *by)
         is_done = source_reader is not None and source_reader.origin is not None and source_reader.origin.stmt is other
         is_guarded = self._counterparts.is_guarded(other) and not is_done  # the source does it, so its condition holds
@@ -223,7 +224,9 @@ class Descent:
         if is_other and _is_partial(step, lowered) and not _is_partial(own, source):
             return Parting("computed", lowered, source)
         moved = self._moved(own, step)
-        if moved is None and (there := self._elsewhere(own, step)):
+        other = None if step.origin is None else self._counterparts.only(step.origin.stmt)
+        is_later = other is not None and self._comes_later(source, step, other)
+        if moved is None and not is_later and (there := self._elsewhere(own, step)):
             moved = replace(step, element=f"{buffer_of(own)}[{there}]")
         if moved is not None:
             return Parting("other-index", moved, own, lowered, source)

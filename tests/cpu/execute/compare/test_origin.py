@@ -429,14 +429,17 @@ def test_a_store_of_staged_values_is_no_store_of_a_constant() -> None:
     assert found.value is made
 
 
+@pytest.mark.parametrize("there", ["", "1"])
 @pytest.mark.parametrize(
     ("read", "stored", "kind"),
     [((), (), "late"), ((("k", 1),), (("k", 1),), "late"), ((("k", 1),), (("k", 0),), "other-index")],
 )
 def test_a_read_after_a_write_that_comes_later_in_the_source_is_late(
-    read: tuple[tuple[str, int], ...], stored: tuple[tuple[str, int], ...], kind: str
+    read: tuple[tuple[str, int], ...], stored: tuple[tuple[str, int], ...], kind: str, there: str
 ) -> None:
-    """The source sets s, reads it, and sets it again. read, stored: loops around the read, and the write as lowered."""
+    """The source sets s, reads it, and sets it again. read, stored: loops around the read, and the write as lowered.
+    there: another element of s that has the same value.
+    """
     kernel, k = Kernel(threads=32), variable("k")
     a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
     s, out = kernel.tile("s", "float32", (32,), "shared"), kernel.tensor("C", "float32", (32,))
@@ -445,7 +448,7 @@ def test_a_read_after_a_write_that_comes_later_in_the_source_is_late(
     snapshot = kernel.snapshot(written, written)
     source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
     own, other = ([stmt for stmt in statements(f.body) if isinstance(stmt, Store)] for f in (source, lowered))
-    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None, (), lambda own, step: there)
     wanted, got = TracedStep("s[0]", "1.0", Origin(own[0])), TracedStep("s[0]", "2.0", Origin(other[2], stored))
     found = descent.parting(
         TracedStep("C[0]", "1.0", Origin(own[1], read), sources=(wanted,)),
