@@ -44,6 +44,13 @@ class Steering:
             return False
         return not any(self._is_steered(s) for s in self._around[stmt])
 
+    def reads_always(self, stmt: Stmt | None, buffer: str) -> bool:
+        """Whether a statement reads the same elements of a buffer on all inputs, whatever else it accesses."""
+        if stmt is None or not self.runs_always(stmt):
+            return False
+        read = [e for e in _read_anyway(expressions(stmt)) if e.buffer and str(e.buffer.data.value) == buffer]
+        return bool(read) and not any(self.depends(e.args) for e in read)
+
     def steered(self) -> Iterator[Stmt]:
         """The statements of which memory decides whether those in them run, or where they access, in order."""
         return (stmt for stmt in statements(self._function.body) if self._is_steered(stmt))
@@ -128,3 +135,16 @@ def barriers_of(function: Function) -> Iterator[Stmt]:
     for stmt in statements(function.body):
         if isinstance(stmt, Evaluate) and is_sync_threads(stmt.value):
             yield stmt
+
+
+def _read_anyway(roots: Iterable[Expr]) -> Iterator[Expr]:
+    """The elements that expressions read whichever part of a choice counts."""
+    left = list(roots)
+    while left:
+        e = left.pop()
+        if e.op == "load":
+            yield e
+        if e.op == "predicated":
+            left += e.args[1:]
+        else:
+            left += e.args[:1] if e.op in _CHOICES or name_of_call(e) == "if_then_else" else e.args

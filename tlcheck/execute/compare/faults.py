@@ -243,8 +243,10 @@ class Faults:
         """The fault of a statement that leaves a tensor. act: with `{}` for the element."""
         element, what = _out_of_bounds(left)
         made = self._made(act.format(element), left.block, left.lane, left.stmt)
-        open_ = "" if self._given or self._steering.is_fixed(left.stmt) else _ON_DRAWN
-        return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, made, None, open_, frozenset((reason,)))
+        fixed = self._given or self._steering.is_fixed(left.stmt)
+        fixed = fixed or (not left.stores and self._steering.reads_always(left.stmt, left.buffer))
+        why, reasons = "" if fixed else _ON_DRAWN, frozenset((reason,))
+        return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, made, None, why, reasons)
 
     def of_fragment(self, read: ForeignRead, reason: str) -> Fault:
         """A fragment's element that one thread stores and another one reads. reason: of outputs that depend on it."""
