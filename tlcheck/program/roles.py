@@ -160,6 +160,9 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
             stack.extend((a, READ) for a in e.args)
         elif (signature := signature_of(e)) is not None:
             stack.extend(_modes(e, signature))
+        elif name_of_call(e) == "reducer_update" and e.args[0].buffer is not None:
+            yield e.args[0].buffer.data, READ | WRITE
+            stack.extend((a, READ) for a in (*e.args[0].args, *e.args[1:]))
         else:
             stack.extend((a, unsaid) for a in e.args)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
 from tlcheck.execute.request import Request
 from tlcheck.program.parted_tiles import is_parted_always, parted_tiles
-from tlcheck.snapshot.ir import Expr, If, Snapshot
+from tlcheck.snapshot.ir import Expr, For, If, Snapshot
 from tlcheck.verdicts.judging import verdicts_of
 
 THREADS = 64
@@ -77,3 +77,12 @@ def test_an_atomic_behind_an_exit_of_threads_is_not_proved() -> None:
     claims = verdicts_of(snapshot, Request()).claims
     assert [(c.finding.rule, c.finding.blame) for c in claims if c.finding is not None] == [("TLS012", "author")]
     assert not [claim for claim in claims if claim.kind == "atomic" and claim.verdict == "proved"]
+
+
+def test_an_update_of_a_reducer_that_some_threads_reach_changes_what_all_share() -> None:
+    kernel = Kernel(threads=THREADS)
+    r, i = kernel.tile("r", "int32", (THREADS,), "local.reducer"), variable("i")
+    update = parallel((THREADS,), (i,), replace(call("reducer_update", load(r, i), number(1)), line=2))
+    rounds = For(variable("k"), kernel.tx, number(4), "serial", update)
+    even = Expr("eq", "bool", (Expr("floormod", "int32", (kernel.tx, number(2))), number(0)))
+    assert [tile.stmt for tile in parted_tiles(kernel.function(If(even, rounds)))] == [update]
