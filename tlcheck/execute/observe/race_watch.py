@@ -390,7 +390,11 @@ class Watch(AccessOrder[_Checked]):
         if thread == MANY and not is_write:
             thread = SEVERAL - row % self.warps
         first_world = int(self._world_of(last, row, cells, np.array([at]))[0])
-        first, begun = (first_world, thread, int(last.event[row, cell])), self._events[int(last.event[row, cell])]
+        stmt = self._events[access.event].origin.stmt
+        event = int(last.event[row, cell])
+        if not is_write and self._events[event].origin.stmt is stmt:  # a thread that reads what it is to write
+            event = last.event_before(row, cell)
+        first, begun = (first_world, thread, event), self._events[event]
         known = self.releases
         sure = known is not None and known.exact and not known.is_open(world, (first_world, thread), begun.tick)
         sure &= begun.proxy == "generic"

@@ -30,7 +30,8 @@ class LastAccesses:
     """The last access of each warp to each cell, (warps, cells): its time, the thread, the event, the world.
 
     event, world: None where these are not kept. world: of a cluster the first one. shuffles: of reads, those by which
-    their values surely went to other lanes, see `program/exchanges`. by: the warps that have accessed any.
+    their values surely went to other lanes, see `program/exchanges`. by: the warps that have accessed any. before: the
+    event before the last one, where others of the warp made it in the same epoch; None where there is none.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class LastAccesses:
         self.time, self.thread = np.zeros((rows, size), np.int32), np.full((rows, size), MANY, np.int16)
         self.event = np.zeros((rows, size), np.int32) if events else None
         self.world = np.zeros((rows, size), np.int32) if of_tensor else None
+        self.before: Array | None = None
 
     def record(self, cells: AccessedCells, time: Array | int, event: int) -> None:
         """Remember accesses. No thread is named where several of a warp have accessed a cell in one epoch."""
@@ -51,7 +53,11 @@ class LastAccesses:
             again &= worlds.take(at) == cells.cluster
             worlds[at] = cells.cluster
         if self.event is not None:
-            self.event.reshape(-1)[at] = event
+            events = self.event.reshape(-1)
+            if again.any():
+                self.before = np.zeros_like(self.event) if self.before is None else self.before
+                self.before.reshape(-1)[at[again]] = events.take(at[again])
+            events[at] = event
         times[at], threads[at] = time, cells.thread
         several = again | (threads.take(at) != cells.thread)
         if several.any():
@@ -100,6 +106,12 @@ class LastAccesses:
     def is_elsewhere(self, row: int, cells: AccessedCells) -> Mask | bool:
         """Return which cells have last been accessed in another cluster; each block is one where they have no other."""
         return False if self.world is None else np.asarray(self.world[row].take(cells.cell) != cells.cluster)
+
+    def event_before(self, row: int, cell: int) -> int:
+        """Return the event before the last one of a cell, where others of the warp made it; else the last one."""
+        assert self.event is not None
+        found = self.event if self.before is None or self.thread[row, cell] != MANY else self.before
+        return int(found[row, cell])
 
     def land(self, cells: AccessedCells, now: Array) -> None:
         """The copies that these threads had begun are over."""

@@ -132,3 +132,16 @@ def _races(made: Callable[[Lanes], tuple[Stmt, ...]], raced: set[tuple[str, str]
     found = execute(kernel.snapshot((*begin, *made(k), *end), (*begin, *made(k), *end)))
     assert {(race.buffer, race.missing) for race in found.races} == (set() if raced == OPEN else raced)
     assert (found.ordered["s"].kind.code == "U042") == (raced == OPEN)
+
+
+def test_a_race_within_a_warp_names_the_read_of_another_lane() -> None:
+    """Each lane reads its neighbour's element, and then adds to its own: the last read is not what races."""
+    kernel = Kernel(threads=32)
+    out, k = kernel.tensor("B", "int32", (32,)), Lanes(kernel)
+    neighbour = Expr("floormod", "int32", (add(kernel.tx, 1), number(32)))
+    read = Store(out, (kernel.tx,), load(k.s, neighbour))
+    more = Store(k.s, (kernel.tx,), add(load(k.s, kernel.tx), 1))
+    barrier = call("tvm_storage_sync", Expr("str", "handle", (), "shared"))
+    body = (Store(k.s, (kernel.tx,), kernel.tx), barrier, read, more)
+    (race,) = execute(kernel.snapshot(body, body)).races
+    assert (race.first.origin.stmt, race.second.origin.stmt) == (read, more)
