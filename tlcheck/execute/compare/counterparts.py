@@ -185,10 +185,14 @@ class Counterparts:
         return [stmt for stmt, names in self._found if name in names.writes]
 
     def guard(self, source: Stmt) -> If | None:
-        """The condition of the lowered kernel around all that does a statement of the source, if that has none."""
+        """The condition of the lowered kernel that has to hold for all that does a statement of the source, if that has
+        none. Of a condition that must not hold, as of the producers of a pipeline, the consumers know nothing.
+        """
         if self.is_guarded(source):
             return None
-        found = [_guards(around) for stmt, around in with_surroundings(self._lowered.body) if source in self.of(stmt)]
+        found = [
+            _holding(stmt, around) for stmt, around in with_surroundings(self._lowered.body) if source in self.of(stmt)
+        ]
         if not found or not all(found):
             return None
         shared = [guard for guard in found[0] if all(guard in others for others in found)]
@@ -247,6 +251,12 @@ def _writes(root: Expr, e: Expr) -> bool:
 
 def _guards(around: tuple[Stmt, ...]) -> list[If]:
     return [stmt for stmt in around if isinstance(stmt, If)]
+
+
+def _holding(stmt: Stmt, around: tuple[Stmt, ...]) -> list[If]:
+    """The conditions that hold where a statement runs."""
+    inner = (*around[1:], stmt)
+    return [outer for outer, arm in zip(around, inner, strict=True) if isinstance(outer, If) and arm is outer.then]
 
 
 def _loops(around: tuple[Stmt, ...]) -> frozenset[str]:

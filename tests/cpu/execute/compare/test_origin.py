@@ -493,3 +493,15 @@ def test_a_condition_holds_where_the_source_does_the_store(done: bool, kind: str
     )
     assert found is not None
     assert found.kind == kind
+
+
+@pytest.mark.parametrize("otherwise", [False, True])
+def test_a_condition_that_must_not_hold_guards_no_store(otherwise: bool) -> None:
+    """The consumers of a pipeline are those for whom the producers' condition does not hold."""
+    kernel = Kernel(threads=32)
+    a, s = kernel.tensor("A", "float32", (32,)), kernel.tile("s", "float32", (32,), "shared")
+    store, none = Store(s, (kernel.tx,), load(a, kernel.tx)), Seq(())
+    less = Expr("lt", "bool", (kernel.tx, number(16)))
+    branch = If(less, none, store) if otherwise else If(less, store, none)
+    source, lowered = kernel.function(store), kernel.function(branch)
+    assert Counterparts(source, lowered).guard(store) is (None if otherwise else branch)
