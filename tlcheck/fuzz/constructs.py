@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 _LOOPS = ("serial", "unroll", "Pipelined", "Parallel", "vectorized", "Persistent")
@@ -66,6 +67,17 @@ def scopes_in(tree: ast.Module) -> dict[str, str]:
                     found[name] = "view"
             case ast.arg(arg=name, annotation=ast.Call(func=ast.Attribute(attr="Tensor" | "StridedTensor"))):
                 found[name] = "global"
+    return found
+
+
+def pitches_in(tree: ast.AST) -> dict[str, int]:
+    """Name of a tensor -> the bytes of one of its rows."""
+    found = {}
+    for arg in (node for node in ast.walk(tree) if isinstance(node, ast.arg)):
+        match arg.annotation:
+            case ast.Call(args=[ast.Tuple(elts=[*_, ast.Constant(value=int(size))]), ast.Constant(value=str(dtype))]):
+                bits = re.search(r"\d+", dtype)
+                found[arg.arg] = size * int(bits.group()) // 8 if bits is not None else size
     return found
 
 

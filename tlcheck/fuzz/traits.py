@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
-from tlcheck.fuzz.constructs import scopes_in
+from tlcheck.fuzz.constructs import pitches_in, scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
 from tlcheck.fuzz.small_loops import adds_by_few
 from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
@@ -85,7 +85,7 @@ class KernelTraits:
     def __init__(self, text: str, line: int = 0) -> None:
         """line: in the kernel that is meant, where the text has several; 0 for the first one."""
         tree = ast.parse(text)
-        self.scopes = scopes_in(tree)
+        self.scopes, self.pitches = scopes_in(tree), pitches_in(tree)
         blocks = [n for n in ast.walk(tree) if isinstance(n, ast.With)]
         block = next((b for b in blocks if not line or b.lineno <= line <= (b.end_lineno or 0)), None)
         self.all = list(_placed(block.body, ())) if block is not None else []
@@ -140,6 +140,12 @@ def _stages(p: PlacedStatement) -> int:
     given = [k.value for k in p.call.keywords if k.arg == "num_stages"]
     numbers = [e.value if isinstance(e, ast.Constant) and isinstance(e.value, int) else 1 for e in given]
     return sum(numbers)
+
+
+def _is_by_threads(t: KernelTraits, p: PlacedStatement) -> bool:
+    """Whether it loads a tile of a tensor whose rows no bulk copy can take: their bytes are no multiple of 16."""
+    source = _base(p.call.args[0]) if p.is_load and p.call is not None else ""
+    return t.scopes.get(p.written) == "shared" and t.pitches.get(source, 0) % 16 > 0
 
 
 def _constant(e: ast.expr) -> bool:
@@ -526,7 +532,7 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "load in a loop of a step": _loaded_in_a_loop,
     "tile loaded before and in a pipeline": _loaded_before,
     "elements in a pipeline": lambda t: any(
-        p.name == "Parallel" for n in t.with_product() for p in t.inside(n)
+        p.name == "Parallel" or _is_by_threads(t, p) for n in t.with_product() for p in t.inside(n)
     ),
     "operand read before": _operand(1, _is_read_before),
     "operand read after": _operand(1, _is_read_after),

@@ -333,6 +333,17 @@ def test_traits_of_shared_elements_and_of_tiles_that_no_step_reads() -> None:
     )
 
 
+@pytest.mark.parametrize(("row", "by_threads"), [(66, True), (64, False)])
+def test_rows_that_no_bulk_copy_takes_are_copied_by_threads(row: int, by_threads: bool) -> None:
+    text = (
+        f"def main(A: T.Tensor((256, {row}), 'float16')):\n    with T.Kernel(1, threads=128) as bx:\n"
+        "        s = T.alloc_shared((64, 64), 'float16')\n        f = T.alloc_fragment((64, 64), 'float32')\n"
+        "        for k in T.Pipelined(4, num_stages=2):\n            T.copy(A[k * 64, 0], s)\n"
+        "            T.gemm(s, s, f)\n"
+    )
+    assert ("elements in a pipeline" in traits(text)) == by_threads
+
+
 def test_an_atomic_of_one_of_two_elements_is_not_repeated() -> None:
     """A kernel that adds one of two elements before a pipeline loses its atomic, whatever else it shows."""
     atomic = "T.atomic_add(n[T.get_thread_binding() % 4], 1)"
