@@ -365,5 +365,7 @@ def _never_negative(algebra: Algebra, f: Footprint, p: Poly) -> bool:
     """Whether p >= 0 in the first lanes of the first instance."""
     inner = {d.uid for d in f.space}
     fixed = {u: algebra.ranges.get(u, (0, 0))[0] or 0 for u in algebra.variables(p) - inner}
-    env = next(iter(chunks(f.space)))
+    env = next(iter(chunks(f.space)), None)
+    if env is None:  # there are no lanes
+        return True
     return bool(np.all(np.greater_equal(Evaluator(algebra, {**fixed, **env})(p), 0)))

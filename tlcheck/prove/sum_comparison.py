@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class _Outer:
         self.gates = Gates(algebra)
 
     def part(self, footprint: Footprint, bounded: bool) -> Part:
-        inner = frozenset(d.uid for d in footprint.space) | THREADS
+        inner = _inner(footprint)
         base, target = self._factor(footprint.target, inner, "destination")
         bases = [base]
         leaves: list[tuple[Poly, Factors]] = []
@@ -129,6 +129,8 @@ class _Outer:
         count = total = 0
         for part in (self._leveled(p) for p in parts):
             known: dict[tuple[int, ...], Sum] = {}
+            if self.algebra.variables(*chain.from_iterable(part.footprint.outer.values())) & _inner(part.footprint):
+                raise UndecidedError("how often a loop runs depends on the thread")
             for env in chunks(self._outer_space(part)):
                 evaluate = Evaluator(self.algebra, env)
                 shape = shape_of(env)
@@ -274,7 +276,12 @@ def _moved(algebra: Algebra, poly: Poly, footprint: Footprint, meant: Poly, inte
 
 
 def _lowest(algebra: Algebra, poly: Poly, footprint: Footprint) -> int | None:
-    halves = algebra.separate(poly, frozenset(d.uid for d in footprint.space) | THREADS)
+    halves = algebra.separate(poly, _inner(footprint))
     if halves is None:
         return None
     return min((int(np.min(Evaluator(algebra, env)(halves[1]))) for env in chunks(footprint.space)), default=None)
+
+
+def _inner(footprint: Footprint) -> frozenset[int]:
+    """The variables that tell the lanes of one instance apart."""
+    return frozenset(d.uid for d in footprint.space) | THREADS

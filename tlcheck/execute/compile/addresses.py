@@ -170,6 +170,8 @@ class Addresses:
         arrange: Arrange | None = None,
     ) -> BufferElement:
         safe = self.safe_values.get(root, 0)
+        if kind.family in ("int", "uint") and not kind.limits[0] <= safe <= kind.limits[1]:
+            raise NotModelled(f"a safe value that {kind.name} does not have: {safe}")
         return BufferElement(self._state, self._observers, name, kind, root, start, triples, arrange, safe)
 
 

@@ -102,10 +102,15 @@ class Uninitialized(Observer):
         return accessed, accessed.cells(len(self._machine.worlds), 1, self._machine.state.threads).cell
 
     def _known(self, place: Place) -> Mask:
-        known = self._set.get(place.root)
+        """Which cells are set. In T.Parallel registers are copies, one for each iteration."""
+        assert isinstance(place.memory, Cells)
+        shape, known = place.memory.data.shape, self._set.get(place.root)
         if known is None:
-            known = self._set[place.root] = np.zeros(place.memory.flat.size, np.bool_)
-        return known
+            known = np.zeros(shape, np.bool_)
+        elif known.shape != shape:
+            known = np.repeat(known.any(axis=-1, keepdims=True), shape[-1], axis=-1)
+        self._set[place.root] = known
+        return known.reshape(-1)
 
     def _read(self, place: Place, position: Position, mask: Mask, tile: bool) -> None:
         stmt = self._machine.state.at

@@ -195,6 +195,8 @@ def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Computation]
         value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
         cut = program.options.is_cuda and is_cut(e.args[-1].dtype, program.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
+        if inner.is_float and operation.startswith("Bit"):
+            raise NotModelled(f"a warp's reduction of {kind.name} by bits, which the device library does not compile")
         in_field = program.options.field if inner.is_float else None
         combine = _settled(formulas.combination(operation, _OPERATIONS[operation], in_field), inner, program)
 

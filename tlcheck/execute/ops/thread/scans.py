@@ -192,6 +192,8 @@ def _scanning(
     shuffles = lines.of_warps[None]
 
     def run(frame: Frame) -> Value:
+        if not len(taken):
+            return 0
         with source.only_where(frame, read):
             loaded = source.load(frame)
         stmt = program.state.at

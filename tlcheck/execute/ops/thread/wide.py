@@ -34,7 +34,8 @@ def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Computation]:
             with frame.narrowed(_allowed(allowed, frame)):
                 values = _lanes(place.load(frame), frame)
             found = values if word == kind else reshaped(values, kind, word)
-            return found if allowed is None else np.where(allowed(frame), found, word.array.type(0))
+            found = found if allowed is None else np.where(allowed(frame), found, word.array.type(0))
+            return found if found.shape[0] > 1 else np.asarray(found[0])
 
         return run
 
