@@ -96,8 +96,9 @@ class Descent:
         if again is not None:
             step, own, loop = again
             return Parting("overwritten", step, own, lowered, source, again=loop)
-        other = self._counterparts.only(lowered.origin.stmt)
-        if other is not None and source.origin.stmt is not None and other is not source.origin.stmt:
+        other, called = self._counterparts.only(lowered.origin.stmt), self._name(lowered)
+        is_in_place = called not in self._counterparts.names or called == self._name(source)
+        if is_in_place and other is not None and source.origin.stmt not in (None, other):
             return self._by_other_statements(source, lowered, other, *by)
         return self._of_operands(source, lowered)
 

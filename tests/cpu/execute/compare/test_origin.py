@@ -458,6 +458,27 @@ def test_a_read_after_a_write_that_comes_later_in_the_source_is_late(
     assert found.kind == kind
 
 
+def test_a_write_of_another_buffer_does_not_stand_for_one_that_is_missing() -> None:
+    """As lowered, B is made of r at once, where the source has a copy of r in f."""
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    r, f = (kernel.tile(name, "float32", (1,), "local") for name in "rf")
+    pairs = (r, load(a, kernel.tx)), (f, load(r, 0))
+    written = *(Store(to, (number(0),), value) for to, value in pairs), Store(b, (kernel.tx,), load(f, 0))
+    snapshot = kernel.snapshot(written, written)
+    source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
+    own, other = ([stmt for stmt in statements(each.body) if isinstance(stmt, Store)] for each in (source, lowered))
+    descent = Descent(Counterparts(source, lowered), {}, lambda step: None)
+    set_ = TracedStep("r[0]", "1.0", Origin(own[0]))
+    found = descent.parting(
+        TracedStep(
+            "B[0]", "1.0", Origin(own[2]), sources=(TracedStep("f[0]", "1.0", Origin(own[1]), sources=(set_,)),)
+        ),
+        TracedStep("B[0]", "poison", Origin(other[2]), sources=(TracedStep("r[0]", "poison", Origin(other[0])),)),
+    )
+    assert found is None or found.kind not in ("unwritten", "early")
+
+
 def test_a_late_read_names_the_buffer_that_shared_memory_hides() -> None:
     kernel = Kernel(threads=32)
     s = kernel.tile("s", "float32", (32,), "shared")
