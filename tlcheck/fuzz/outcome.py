@@ -10,6 +10,7 @@ from tlcheck.fuzz.bench import Judged
 from tlcheck.fuzz.constructs import statement_at
 from tlcheck.fuzz.relations import relations, remarks
 from tlcheck.gate.verdict_outcomes import all_claims
+from tlcheck.reasons import INTERNAL
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 
 Sort = Literal["agreed", "refuted", "author", "undecided", "refused", "crashed", "failed"]
@@ -20,7 +21,7 @@ SORTS: dict[Sort, str] = {
     "undecided": "a claim is undecided, none refuted",
     "refused": "TileLang raises an error",
     "crashed": "TileLang dies, or does not end",
-    "failed": "tlcheck does not come to an end: a bug of tlcheck",
+    "failed": "tlcheck itself fails, or does not come to an end: a bug of tlcheck",
 }
 _LOUD = ("TLA013", "TLL003")  # the CUDA does not compile, or is not launched: nobody is misled
 _NAMES = re.compile(r"\b[a-zA-Z]+\d+\b|0x[0-9a-f]+|\d+")
@@ -69,6 +70,9 @@ def outcome(judged: Judged, text: str) -> KernelOutcome:
     claims = all_claims(found.claims)
     if found.failure is not None:
         return KernelOutcome("failed", f"{found.failure.kind}: {found.failure.message}")
+    failed = [c for c in claims if c.code == INTERNAL.code]
+    if failed:
+        return KernelOutcome("failed", failed[0].reason)
     authors = [c for c in claims if c.finding is not None and c.is_authors]
     if authors:
         return KernelOutcome("author", authors[0].words)

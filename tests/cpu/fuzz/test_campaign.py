@@ -77,6 +77,12 @@ def test_outcomes_are_sorted_by_whose_fault_it_is() -> None:
     assert outcome(judged(failure=Failure("internal", "check", "IndexError")), text).sort == "failed"
 
 
+def test_a_claim_in_which_tlcheck_fails_is_a_failure() -> None:
+    inside = replace(claim(verdict="undecided"), code="U041", reason="tlcheck itself failed: KeyError: -4")
+    found = outcome(judged(claim(verdict="refuted"), inside), "x = 1\n")
+    assert (found.sort, found.what) == ("failed", "tlcheck itself failed: KeyError: -4")
+
+
 def test_a_source_at_fault_counts_for_nothing() -> None:
     both = judged(claim(verdict="refuted"), claim("source", "refuted", rule="TLS001"))
     assert outcome(both, "x = 1\n").sort == "author"
