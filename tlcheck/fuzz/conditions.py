@@ -14,7 +14,7 @@ def changes_what_it_asked(t: KernelTraits) -> bool:
     for n, p in enumerate(t.all):
         if isinstance(p.stmt, ast.If):
             asked = {name for name in p.names if t.scopes.get(name) == "shared"}
-            if any(q.written in asked for q in t.inside(n)):
+            if any(q.written in asked or (q.name.startswith("cum") and q.names & asked) for q in t.inside(n)):
                 return True
     return False
 

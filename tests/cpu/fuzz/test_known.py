@@ -228,6 +228,14 @@ def test_an_atomic_and_a_view_are_told_as_a_store_is() -> None:
     assert known(filled, views, text, "0.1.15") == "filled"
 
 
+def test_a_scan_in_a_branch_changes_what_that_asked() -> None:
+    body = "        s = T.alloc_shared((64,), 'int32')\n        if s[bx] > 0:\n            T.cumsum(s, s, dim=0)\n"
+    text = "def main():\n    with T.Kernel(1, threads=64) as bx:\n" + body
+    changes = "branch changes what it asked"
+    assert changes in traits(text)
+    assert changes not in traits(text.replace("cumsum(s, s", "cumsum(t, t"))
+
+
 def test_threads_that_leave_a_loop_are_asked_for() -> None:
     text, illegal = kernels()["deserted"][1], Symptom("TLL001", "illegal", "", "store shared", "")
     counted = "64 threads reach a barrier that counts 128"
