@@ -43,6 +43,13 @@ def _between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> b
     return any(first.stmt.lineno < s.lineno < last.stmt.lineno and s not in around for s in loops)
 
 
+def _on_both_sides(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
+    """Whether one of two statements stands before a pipeline with a product, and the other one behind it."""
+    first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
+    loops = [t.all[n].stmt for n in t.with_product()]
+    return any(first.stmt.lineno < s.lineno and (s.end_lineno or 0) < last.stmt.lineno for s in loops)
+
+
 def _apart(one: PlacedStatement, other: PlacedStatement) -> bool:
     """Whether a branch has one of the two alone, or each of its parts has one."""
     branches = {s for p in (one, other) for s in p.around if isinstance(s, ast.If)}
@@ -112,6 +119,7 @@ _RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatemen
     "a condition and its branch": _branches_on_own,
     "a loop of a block between": _between,
     "a branch of a block between": _barriers_between,
+    "on both sides of a pipeline": _on_both_sides,
     "both before a pipeline": lambda t, one, other: any(
         max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.with_product()
     ),

@@ -341,6 +341,19 @@ def test_traits_of_shared_elements_and_of_tiles_that_no_step_reads() -> None:
     )
 
 
+def test_a_table_may_be_read_behind_the_pipeline() -> None:
+    text = (
+        "def main():\n    with T.Kernel(1, threads=128) as bx:\n        s = T.alloc_shared((64,), 'float16')\n"
+        "        for i in T.Parallel(64):\n            s[i] = 1\n"
+        "        for k in T.Pipelined(4, num_stages=2):\n            T.gemm(a, b, c)\n"
+        "        for i in T.Parallel(64):\n            B[i] = s[i]\n"
+    )
+    assert "on both sides of a pipeline" in relations(text, 9, 5)
+    assert "on both sides of a pipeline" not in relations(text, 7, 5)
+    sides = Symptom("TLR001", "unordered", "tl.ThreadSync", "store global in T.Parallel", "store shared in T.Parallel")
+    assert known(sides, "on both sides of a pipeline", kernels()["table"][1], "0.1.15") == "table"
+
+
 @pytest.mark.parametrize(("row", "by_threads"), [(66, True), (64, False)])
 def test_rows_that_no_bulk_copy_takes_are_copied_by_threads(row: int, by_threads: bool) -> None:
     text = (
