@@ -17,8 +17,10 @@ def remade(folder: Path, number: int, seeds: Sequence[SeedKernel]) -> FuzzedKern
     Raises UsageError if the campaign had no such kernel, or made it of something else.
     """
     made, weights = logged_as(folder, number), weights_of(folder, number)
-    if made is None or weights is None:
+    if made is None:
         raise UsageError(f"{folder} has no kernel {number}: the numbers are the first in each line of log.jsonl")
+    if weights is None:
+        raise UsageError(f"{folder} has no weights.jsonl, by which its kernels were drawn: fuzz into a new folder")
     kernel = make(number, seeds, weights)
     if kernel.made != made:
         raise UsageError(f"kernel {number} was made from {made}, not from {kernel.made}: give the campaign's SEEDs")

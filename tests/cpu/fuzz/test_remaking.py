@@ -57,6 +57,12 @@ def test_a_number_that_the_campaign_did_not_come_to(texts: list[str], tmp_path: 
         remade(tmp_path, len(texts), ())
 
 
+def test_a_campaign_that_kept_no_weights(texts: list[str], tmp_path: Path) -> None:
+    (tmp_path / "weights.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"has no weights\.jsonl, by which its kernels were drawn: "):
+        remade(tmp_path, len(texts) - 1, ())
+
+
 def test_a_campaign_of_other_seeds(texts: list[str], tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(log.read_text().replace("grammar", "k.py::copy"))
