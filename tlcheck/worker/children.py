@@ -15,7 +15,7 @@ from resource import struct_rusage
 from typing import Any
 
 from tlcheck.worker import failures, process_limits, protocol, tasks
-from tlcheck.worker.dependencies import Dependencies
+from tlcheck.worker.dependencies import CLOCK_STEP, Dependencies
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields, kind_of
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
 
@@ -76,6 +76,7 @@ class OutputStream:
 
 
 Numbered = tuple[int, Job]
+FileStamp = tuple[int, int, int] | None  # when and where a file was written, and its size; None for no file
 
 
 @dataclass
@@ -83,7 +84,8 @@ class Child:
     """A running process. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`).
 
     orders: where a process that has imported a file is told which of its kernels to lower next; None once it is to end,
-    and for others. before: how many jobs it did before these, after which a failure may hang on them.
+    and for others. before: how many jobs it did before these, after which a failure may hang on them. imported: the
+    file as it was when the process began. read: what else it has read, as far as that is known.
     """
 
     work: Sequence[Numbered]
@@ -98,6 +100,9 @@ class Child:
     answered: int = 0  # jobs, before it has ended
     told: str = ""  # the last line that was news
     unread: list[dict[str, Any]] = field(default_factory=list)  # messages of the job after those, until it ends
+    imported: FileStamp = None
+    read: Dependencies | None = None
+    began: int = field(default_factory=time.time_ns)
 
     @property
     def job(self) -> Job:
@@ -114,13 +119,21 @@ class Child:
         return self.orders is not None and self.answered == len(self.work) and not self.stopped
 
     def can_go_on_with(self, job: Job) -> bool:
-        """Whether it waits, and has imported the file as lowering this kernel would."""
+        """Whether it waits, and has imported the file as lowering this kernel would: nobody has edited it since."""
         first = self.job
         if not self.waits or not isinstance(job, LowerJob) or self.before + len(self.work) >= _MOST:
+            return False
+        if self.imported != _stamp(job.file) or any(map(self._is_newer, self.read.files if self.read else ())):
             return False
         if isinstance(first, LowerJob):
             return kind_of(first) == kind_of(job)
         return all(getattr(first, name) == getattr(job, name) for name in _OF_AN_IMPORT)
+
+    def _is_newer(self, file: str) -> bool:
+        """Whether a file may have been written since the process began."""
+        with suppress(OSError):
+            return Path(file).stat().st_ctime_ns >= self.began - CLOCK_STEP
+        return False
 
     def go_on(self, work: Sequence[Numbered]) -> None:
         """Have it do this, and wait again."""
@@ -194,7 +207,9 @@ class Child:
         answers = []
         for (number, _), part in new:
             cpu, wall = part[-1]["spent"]
-            answers.append((number, Answer(part[-1]["result"], None, cpu, wall, output, _dependencies(part))))
+            read = _dependencies(part)
+            self.read = read or self.read
+            answers.append((number, Answer(part[-1]["result"], None, cpu, wall, output, read)))
         return answers
 
     def _answer(self, output: str, messages: list[dict[str, Any]], status: int, usage: struct_rusage) -> Answer:
@@ -235,6 +250,14 @@ def _left(messages: Sequence[Mapping[str, Any]]) -> str:
     return f"; {left} of its tests {'were' if left > 1 else 'was'} left ({more})" if left else ""
 
 
+def _stamp(file: str) -> FileStamp:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
 def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:
     read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
     return protocol.read_dependencies(read) if read else None
@@ -247,6 +270,7 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
     orders_end, orders = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
+    imported, began = _stamp(work[0][1].file), time.time_ns()
     pid = os.fork()
     if pid == 0:
         ends = output_end, lines_end, orders_end
@@ -255,7 +279,15 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
         os.setpgid(pid, pid)
     for descriptor in (output_end, lines_end, orders_end):
         os.close(descriptor)
-    child = Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT), orders)
+    child = Child(
+        work,
+        pid,
+        OutputStream(output, OUTPUT_TAIL),
+        OutputStream(lines, _REPORT),
+        orders,
+        imported=imported,
+        began=began,
+    )
     if not fork or not isinstance(work[0][1], DiscoverJob | LowerJob):
         child.dismiss()
     return child
