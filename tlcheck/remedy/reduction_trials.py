@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,24 +35,29 @@ _ANY = ("", "other-value")  # kinds that do not say how it begins: a smaller ker
 class WantedFinding:
     """The finding that a smaller kernel has to show as well. kind: how it begins, empty where that is not known.
 
-    also: rules that the kernel breaks besides; a smaller one breaks no others.
+    also: rules that the kernel breaks besides; a smaller one breaks no others. illegal: what stops the kernel, without
+    names and numbers; empty where nothing does.
     """
 
     rule: str
     kind: str
     also: frozenset[str] = frozenset()
+    illegal: str = ""
 
     @classmethod
     def of(cls, claim: Claim, claims: Sequence[Claim] = ()) -> WantedFinding:
         """Return what a refuted claim is about. claims: all of the kernel."""
         assert claim.finding is not None
         kind = claim.finding.origin.kind if claim.finding.origin is not None else ""
-        return cls(claim.finding.rule, kind, frozenset(_rules(claims)))
+        illegal = _without_names(claim) if kind_of(claim.finding.rule) == "legality" else ""
+        return cls(claim.finding.rule, kind, frozenset(_rules(claims)), illegal)
 
     def is_of(self, claim: Claim) -> bool:
         """Return whether a claim is refuted in the same way."""
         own = self.of(claim) if claim.finding is not None and claim.blames_compiler else None
-        return own is not None and own.rule == self.rule and (self.kind in _ANY or own.kind == self.kind)
+        if own is None or (own.rule, own.illegal) != (self.rule, self.illegal):
+            return False
+        return self.kind in _ANY or own.kind == self.kind
 
     def is_shown(self, found: Verdicts) -> bool:
         """Return whether the compiler is to blame for the same, and the source for nothing."""
@@ -62,6 +68,13 @@ class WantedFinding:
         if rules - {self.rule} - self.also or (_of_outputs(self.also) and not _of_outputs(rules)):
             return False
         return any(map(self.is_of, claims))
+
+
+def _without_names(claim: Claim) -> str:
+    """Return what a claim says of a stop: `# threads reach a barrier that counts #`."""
+    assert claim.finding is not None
+    words = claim.finding.words.partition(", in block ")[0].partition(", in a branch ")[0]
+    return re.sub(r"\d+", "#", re.sub(rf"\b{re.escape(claim.buffer)}\b", "_", words) if claim.buffer else words)
 
 
 def _of_outputs(rules: Iterable[str]) -> bool:
@@ -114,6 +127,7 @@ class Trials:
         own = (
             self.target.rule,
             self.target.kind,
+            self.target.illegal,
             sorted(self.target.also),
             self.name,
             packages,

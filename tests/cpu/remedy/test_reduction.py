@@ -373,6 +373,19 @@ def test_a_smaller_kernel_begins_to_be_wrong_in_the_same_way(kind: OriginKind, i
 
 
 @pytest.mark.parametrize(
+    ("what", "is_shown"),
+    [("64 threads reach barrier 4, which counts 32", True), ("64 threads reach a barrier that counts 128", False)],
+)
+def test_a_smaller_kernel_stops_for_the_same_reason(what: str, is_shown: bool) -> None:
+    def broken(what: str) -> Claim:
+        finding = replace(make_finding("TLL001"), words=f"{what}, in block (0, 0, 0), thread 8 (TIR line 60)")
+        return replace(make_atomic("refuted"), kind="legality", buffer="?", finding=finding)
+
+    wanted = WantedFinding.of(broken("128 threads reach barrier 3, which counts 64"))
+    assert wanted.is_shown(Verdicts((broken(what),))) == is_shown
+
+
+@pytest.mark.parametrize(
     ("command", "why"),
     [
         ("fix", "a saved snapshot cannot be lowered with a change: name its kernel, FILE::NAME"),
