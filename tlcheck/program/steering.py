@@ -48,8 +48,10 @@ class Steering:
         """Whether a statement reads the same elements of a buffer on all inputs, whatever else it accesses."""
         if stmt is None or not self.runs_always(stmt):
             return False
-        read = [e for e in _read_anyway(expressions(stmt)) if e.buffer and str(e.buffer.data.value) == buffer]
-        return bool(read) and not any(self.depends(e.args) for e in read)
+        always = set(_read_anyway(expressions(stmt)))
+        loads = [e for e in postorder(expressions(stmt)) if e.op == "load" and e.buffer]
+        read = [e for e in loads if e.buffer and str(e.buffer.data.value) == buffer]
+        return bool(read) and all(e in always and not self.depends(e.args) for e in read)
 
     def steered(self) -> Iterator[Stmt]:
         """The statements of which memory decides whether those in them run, or where they access, in order."""

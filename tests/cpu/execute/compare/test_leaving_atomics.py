@@ -64,15 +64,19 @@ def test_an_element_that_an_index_out_of_bounds_names_is_the_authors() -> None:
     assert [(o.verdict, o.reason in fault.reasons) for o in found.outputs] == [("undecided", True)]
 
 
-@pytest.mark.parametrize("chosen", [False, True])
-def test_inputs_that_say_where_to_add_leave_what_is_read_out_of_bounds(chosen: bool) -> None:
-    """The element of A is the same one on all inputs, unless another tensor says whether it is read."""
+@pytest.mark.parametrize(("chosen", "again"), [(False, False), (True, False), (True, True)])
+def test_inputs_that_say_where_to_add_leave_what_is_read_out_of_bounds(chosen: bool, again: bool) -> None:
+    """The element of A is the same one on all inputs, unless another tensor says whether it is read.
+
+    again: an element that is in bounds is read on all inputs.
+    """
     kernel = Kernel(threads=THREADS)
     a, out = kernel.tensor("A", "int32", (SIZE,)), kernel.tensor("D", "int32", (4,))
     value: Expr = load(a, kernel.tx)
     if chosen:
         other = load(kernel.tensor("C", "int32", (THREADS,)), kernel.tx)
         value = Expr("select", "int32", (Expr("lt", "bool", (number(0), other)), value, number(1)))
+    value = add(value, load(a, number(0))) if again else value
     place = Expr("floormod", "int32", (value, number(4)))
     written = call("atomic_add_elem_op", Expr("call", "handle", (load(out, place),), "address_of"), number(1))
     found = execute(kernel.snapshot([written], [If(Expr("lt", "bool", (kernel.tx, number(SIZE))), written)]))
