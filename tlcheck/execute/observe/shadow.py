@@ -31,7 +31,8 @@ class LastAccesses:
 
     event, world: None where these are not kept. world: of a cluster the first one. shuffles: of reads, those by which
     their values surely went to other lanes, see `program/exchanges`. by: the warps that have accessed any. before: the
-    event before the last one, where others of the warp made it in the same epoch; None where there is none.
+    event before the last one, where others of the warp made it in the same epoch, else the last one; None where all are
+    the last ones.
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class LastAccesses:
             worlds[at] = cells.cluster
         if self.event is not None:
             events = self.event.reshape(-1)
-            if again.any():
-                self.before = np.zeros_like(self.event) if self.before is None else self.before
-                self.before.reshape(-1)[at[again]] = events.take(at[again])
+            if self.before is None and again.any():
+                self.before = self.event.copy()
+            if self.before is not None:
+                self.before.reshape(-1)[at] = np.where(again, events.take(at), event)
             events[at] = event
         times[at], threads[at] = time, cells.thread
         several = again | (threads.take(at) != cells.thread)
@@ -110,7 +112,7 @@ class LastAccesses:
     def event_before(self, row: int, cell: int) -> int:
         """Return the event before the last one of a cell, where others of the warp made it; else the last one."""
         assert self.event is not None
-        found = self.event if self.before is None or self.thread[row, cell] != MANY else self.before
+        found = self.event if self.before is None else self.before
         return int(found[row, cell])
 
     def land(self, cells: AccessedCells, now: Array) -> None:

@@ -145,3 +145,17 @@ def test_a_race_within_a_warp_names_the_read_of_another_lane() -> None:
     body = (Store(k.s, (kernel.tx,), kernel.tx), barrier, read, more)
     (race,) = execute(kernel.snapshot(body, body)).races
     assert (race.first.origin.stmt, race.second.origin.stmt) == (read, more)
+
+
+def test_a_race_of_a_statement_with_itself_is_told_beside_one_with_another_read() -> None:
+    """All lanes count in one element, in another epoch than that in which they read those of their neighbours."""
+    kernel = Kernel(threads=32)
+    out, k = kernel.tensor("B", "int32", (32,)), Lanes(kernel)
+    neighbour = Expr("floormod", "int32", (add(kernel.tx, 1), number(32)))
+    read = Store(out, (kernel.tx,), load(k.s, neighbour))
+    more = Store(k.s, (kernel.tx,), add(load(k.s, kernel.tx), 1))
+    counts = Store(k.s, (number(40),), add(load(k.s, 40), 1))
+    barrier = call("tvm_storage_sync", Expr("str", "handle", (), "shared"))
+    body = (Store(k.s, (kernel.tx,), kernel.tx), k.given(k.s, 1, 40), barrier, read, more, barrier, counts)
+    races = [race for race, _ in execute(kernel.snapshot(body, body)).contested]
+    assert [race.first.origin.stmt for race in races if race.second.origin.stmt is counts] == [counts]
