@@ -10,7 +10,7 @@ Rounds of a loop that recur are counted instead of carried out (`recurrence`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +37,12 @@ if TYPE_CHECKING:
 
 
 class Glance(AccessOrder[UnitAccess]):
-    """Watches the accesses of a machine. found: where they may not be ordered.
-
-    digests: of each world, a number for all that it has done so far.
-    """
+    """Watches the accesses of a machine. found: where they may not be ordered."""
 
     def __init__(self, machine: Machine, written: frozenset[str]) -> None:
         """See `HappensBefore`."""
         super().__init__(machine, written)
         self.found = Suspects()
-        self.digests = [0] * len(machine.worlds)
         self._recurrence = Recurrence(self)
         self._units = Units(self, self.found, lambda: self._recurrence.settle())
         self._owners: dict[int, Owners] = {}
@@ -123,11 +119,7 @@ class Glance(AccessOrder[UnitAccess]):
         """A phase of a barrier has ended in a world."""
         event = "ended", key, world
         if not self._recurrence.is_known(event):
-            self._recurrence(event, partial(self._end_phase, key, world), event)
-
-    def _end_phase(self, key: object, world: int) -> None:
-        self._digest(("ended", key), [each == world for each in range(len(self.digests))])
-        super().phase_ended(key, world)
+            self._recurrence(event, partial(super().phase_ended, key, world), event)
 
     def acquired(self, key: object, mask: Mask, at: Array | None = None) -> None:
         """Active warps have waited for a barrier."""
@@ -191,18 +183,10 @@ class Glance(AccessOrder[UnitAccess]):
         whole = issue is not None or (form.kind == "read" and (form.proxy == "async" or place.arranged))
         access = self._units.accessed(place, position, mask, whole, lane, self.cores if form.of_core else 0)
         # Recurrence keeps thousands of these: a partial is fewer objects for the garbage collector than a closure.
-        carry_out = partial(self._carry_out, access, form, issue, (form, place.root, key, unsure), ranks)
+        carry_out = partial(self._carry_out, access, form, issue)
         self._recurrence((form, access, ranks, key, unsure), carry_out, sign, (position, mask, lane))
 
-    def _carry_out(
-        self,
-        access: UnitAccess,
-        form: AccessForm,
-        issue: OperationIssue | None,
-        about: tuple[object, ...],
-        ranks: Sequence[int] | None,
-    ) -> None:
-        self._digest(about, access.digests, ranks)
+    def _carry_out(self, access: UnitAccess, form: AccessForm, issue: OperationIssue | None) -> None:
         if not len(access.cells.cell):
             return
         if issue is not None:
@@ -241,22 +225,13 @@ class Glance(AccessOrder[UnitAccess]):
         if self._recurrence.is_known(sign):
             return
         event = what, key, ranks, mask[0, 0] if mask.strides == (0, 0) else mask.tobytes()
-
-        def carry_out() -> None:
-            self._digest_lanes((what, key), mask, ranks)
-            act(*about)
-
-        self._recurrence(event, carry_out, sign, mask)
+        self._recurrence(event, partial(act, *about), sign, mask)
 
     def _access_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Suspect a tensor of which lanes access an element that is another one's, whatever barriers are between."""
         assert isinstance(place.memory, Pages)
         self.ordering |= kind == "atomic"
         self.reads_late |= kind == "read" and by is not None
-        accessed = mask
-        if not place.steady or by is not None:  # not the same elements in all seeds
-            accessed = np.where(mask, place.memory.elements_at(np.asarray(position)), -1)
-        self._digest_lanes((kind, place.root, self._recurrence.at), accessed)
         if not mask.any():
             return
         self.note(place)
@@ -265,26 +240,6 @@ class Glance(AccessOrder[UnitAccess]):
         owners = self._owners.setdefault(place.root, Owners())
         if owners.access(kind, cells.cell, lane, place.memory.flat.size, bulk=by is not None):
             self.found.tensors.add(place.root)
-
-    def _digest_lanes(self, about: object, of_lanes: Array, ranks: Sequence[int] | None = None) -> None:
-        """Note in each world what its lanes do."""
-        worlds, same = len(self.digests), of_lanes.strides == (0, 0)
-        rows = [b"\1"] * worlds if same else [of_lanes[..., world::worlds, :].tobytes() for world in range(worlds)]
-        self._digest(about, [row if any(row) else b"" for row in rows], ranks)
-
-    def _digest(self, about: object, does: Sequence[object], ranks: Sequence[int] | None = None) -> None:
-        """Note what each world does, and what others of its cluster do: nothing where that is false.
-
-        ranks: of the blocks at whose barriers it does so, see `_ranks`.
-        """
-        if ranks is not None:
-            does = [own and (own, rank) for own, rank in zip(does, ranks, strict=True)]
-        if self.rows > self.warps:
-            together = [[does[world] for world in peers] for peers in self.peers.tolist()]
-            does = [any(each) and tuple(each) for each in together]
-        self.digests = [
-            hash((digest, about, own)) if own else digest for digest, own in zip(self.digests, does, strict=True)
-        ]
 
     def _ranks(self, at: Array | None) -> tuple[int, ...] | None:
         """The ranks of the blocks at whose barriers each world does something; None for its own."""

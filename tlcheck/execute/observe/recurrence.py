@@ -29,8 +29,6 @@ Sign = tuple[object, ...]  # what an event was made of, by identity: told apart 
 class Clocks(Protocol):
     """The state that a round may change."""
 
-    digests: list[int]  # of what each world has done
-
     def own_times(self) -> Array:
         """The time of each agent of a cluster at its first world, (worlds, agents); 0 elsewhere."""
 
@@ -52,12 +50,11 @@ class _State:
     own: Array
     times: Sequence[Array]
     marks: Sequence[Array]
-    digests: Sequence[int]
 
     @classmethod
     def of(cls, clocks: Clocks) -> _State:
         times, marks = [found.array.copy() for found in clocks.times()], [array.copy() for array in clocks.marks()]
-        return cls(clocks.own_times(), times, marks, list(clocks.digests))
+        return cls(clocks.own_times(), times, marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +110,6 @@ class Recurrence:
         self._signs: list[Sign] = []
         self._held: list[object] = []
         self._rounds = self._at = 0
-        self._took_part: Sequence[bool] = ()
 
     def _begin(self) -> None:
         self._seen: list[tuple[Event, Act]] = []
@@ -121,11 +117,6 @@ class Recurrence:
         self._length = self._matched = 0  # of a round; events that were as in the round before
         self._states: list[_State] = []
         self._wanted = _AGAIN  # rounds after which the state is looked at
-
-    @property
-    def at(self) -> int:
-        """Return how far a round has come that is not looked at."""
-        return self._at
 
     def is_known(self, sign: Sign) -> bool:
         """Whether what comes is the event that is next in a round that is counted; then it has been counted."""
@@ -168,9 +159,6 @@ class Recurrence:
         did, period, at = self._counting, self._seen, self._at
         self._counting, self._at = None, 0
         did.again(self._rounds, self._clocks)
-        for world, part in enumerate(self._took_part):
-            if part:
-                self._clocks.digests[world] = hash((self._clocks.digests[world], "again", self._rounds))
         self._begin()
         for _, act in period[:at]:
             act()
@@ -187,7 +175,6 @@ class Recurrence:
         if one is None or other is None or not one.is_like(other) or not other.apart:
             self._wanted *= 2
             return
-        self._took_part = [before != after for before, after in zip(second.digests, third.digests, strict=True)]
         self._seen, self._counting, self._rounds, self._at = self._seen[-self._length :], other, 0, 0
         self._signs, self._held = [()] * self._length, [None] * self._length
 

@@ -81,15 +81,13 @@ class UnitShadow(Shadow):
 class UnitAccess:
     """An access to units of shared memory.
 
-    doubled: several threads access one cell, also in different iterations of a loop. digests: of what each world
-    accesses; 0 for nothing. version: the division into units that this is for.
-    tensor: whether it is to tensor memory.
+    doubled: several threads access one cell, also in different iterations of a loop. version: the division into units
+    that this is for. tensor: whether it is to tensor memory.
     """
 
     shadow: UnitShadow
     cells: AccessedCells
     doubled: bool
-    digests: tuple[int, ...]
     version: int
     tensor: bool = False
 
@@ -176,12 +174,9 @@ class Units:
         rows, lanes = np.nonzero(mask)
         flat = memory.flat_position(position)
         flat = flat if flat.ndim > 2 else flat[None]
-        digests = _digests(self._named(flat), mask, lane, worlds)
         if not len(rows):
             no = np.empty(0, np.int64)
-            return UnitAccess(
-                shadow, AccessedCells(no, no, no, no, clock.warps, shadow.size), False, digests, shadow.version
-            )
+            return UnitAccess(shadow, AccessedCells(no, no, no, no, clock.warps, shadow.size), False, shadow.version)
         cell, there = np.divmod(flat[:, rows, lanes if flat.shape[2] > 1 else 0], shadow.worlds)
         parts = memory.parts(place.kind)
         if not whole:
@@ -199,24 +194,7 @@ class Units:
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)
         doubled = not whole and _is_shared_by_threads(cell * worlds + there, lanes)
         cells = AccessedCells(where, world, thread.astype(np.int16), warp, clock.warps, shadow.size)
-        return UnitAccess(shadow, cells, doubled, digests, shadow.version, bool(place.lanes))
-
-    def _named(self, flat: Array) -> Array:
-        """Flat positions as a block names them: by the rank of the block of its cluster, not by the world."""
-        cell, world = np.divmod(flat, self._clock.worlds)
-        clock = self._clock
-        return cell if clock.rows == clock.warps else np.asarray(cell * clock.rows + clock.rank[world])
-
-
-def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:
-    """A number for what each world accesses, cells (elements, times * worlds, threads); 0 for nothing."""
-    numbers = []
-    for world in range(worlds):
-        active = mask[world::worlds]
-        parts = [active, cell[:, world :: worlds if cell.shape[1] > 1 else 1]]
-        parts += [] if lane is None else [lane[world]]
-        numbers.append(hash(tuple([part.tobytes() for part in parts])) if active.any() else 0)
-    return tuple(numbers)
+        return UnitAccess(shadow, cells, doubled, shadow.version, bool(place.lanes))
 
 
 def _is_shared_by_threads(cell: Array, thread: Array) -> bool:

@@ -154,20 +154,12 @@ def test_a_race_beside_rounds_that_are_counted_is_suspected(body: list[Stmt]) ->
     assert _run(*body).found
 
 
-def test_seeds_that_go_on_for_another_number_of_rounds_are_told_apart() -> None:
-    """Both are told how many rounds were counted, if they took part in them."""
-    told = [_run(_loop(*ROUND, rounds=rounds)) for rounds in (20, 21)]
-    assert all(glance.is_settled for glance in told)
-    assert told[0].digests != told[1].digests
-
-
 class _Lagging:
     """One warp; a time that lags twenty rounds behind, and one that stays and is later at first."""
 
     rows = 1
 
     def __init__(self) -> None:
-        self.digests = [0]
         self.now: Array = np.array([[21 * EPOCH]])
         self.lags, self.stays = np.array([[EPOCH]]), np.array([[20 * EPOCH]])
 
