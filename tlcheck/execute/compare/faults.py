@@ -7,9 +7,10 @@ inputs that were drawn it is *open*: others may not show it (`program.steering`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -163,13 +164,14 @@ class Faults:
                 return Fault(BOUNDS, left.buffer, left.stmt.line, what, left.index, act, None, open_)
         return None
 
-    def of_never(self, illegal: Illegal, exits: Sequence[TensorExit]) -> Fault | None:
+    def of_never(self, illegal: Illegal, exits: Sequence[TensorExit], runs: Callable[[Stmt], bool]) -> Fault | None:
         """The index of the source that is out of bounds wherever its statement runs, if the lowered kernel stops there;
-        else None. exits: of the source.
+        else None. exits: of the source. runs: whether it runs a tile operator.
 
         TileLang does not guard a constant, and counts a negative index from the end.
         """
-        for left in (*exits, *self._on_chip(illegal)):
+        on_chip = (left for left in self._on_chip(illegal) if runs(left.stmt))
+        for left in chain(exits, on_chip):
             if left.buffer == illegal.buffer and illegal.line in (0, left.stmt.line) and self._is_never_inside(left):
                 left = self._on_axes(left)
                 element, what = _out_of_bounds(left)

@@ -23,13 +23,15 @@ from tlcheck.execute.compare.unset import UnsetMemory
 from tlcheck.execute.compare.warnings import REPAIRED, exits_of, idle_waits_of, suspicious, unwritten_of
 from tlcheck.execute.observe.attribution import Attributed
 from tlcheck.execute.observe.races import RACING
-from tlcheck.execute.observe.tile_threads import Participation
+from tlcheck.execute.observe.tile_threads import OperatorsReached, Participation
 from tlcheck.execute.request import LOWERED
 from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.stops import Illegal, Overrun, Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
+from tlcheck.program.parted_tiles import is_tile_call
 from tlcheck.reasons import UNSAID, Reason
+from tlcheck.snapshot.ir import Stmt
 
 OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads | PartialTiles
 _UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
@@ -52,7 +54,8 @@ class OwnFaults:
         if missed:  # TileLang has left the barrier as it is
             return missed, self._barrier(missed)
         stray = self._stray(illegal) or self._source.of_unaligned(illegal) or self._source.of_absent(illegal)
-        stray = stray or self._source.of_layout(illegal) or self._source.of_never(illegal, self.exits.of_guarded)
+        stray = stray or self._source.of_layout(illegal)
+        stray = stray or self._source.of_never(illegal, self.exits.of_guarded, self._runs)
         part = PartialTiles(self.levels, self.draw).of_stop(illegal) if stray is None else None
         if part is not None:
             fault = self._source.of_part(part, reason_of(part))
@@ -113,6 +116,18 @@ class OwnFaults:
             return None
         exits = self.exits.of_accesses if guarded else self.exits.of_all
         return self._source.of_stray(illegal, exits, guarded=guarded)
+
+    def _runs(self, stmt: Stmt) -> bool:
+        """Whether the source runs a statement, if it is a tile operator; of others nobody knows."""
+        return not is_tile_call(stmt) or stmt in self._tiles_run
+
+    @cached_property
+    def _tiles_run(self) -> set[Stmt]:
+        """The tile operators that the source runs."""
+        reaching = OperatorsReached()
+        with suppress(Stopped):
+            self.levels.plainly().source_invocation(self.draw).run(lambda machine: [reaching])
+        return reaching.found
 
     @cached_property
     def _source(self) -> Faults:

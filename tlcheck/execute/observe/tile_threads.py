@@ -81,6 +81,18 @@ class TileThreads(Observer):
         return Participation.OPEN if is_shifted(self._machine.function, tile) else found
 
 
+class OperatorsReached(Observer):
+    """Notes which operators any thread reaches."""
+
+    def __init__(self) -> None:
+        self.found: set[Stmt] = set()
+
+    def tile_reached(self, stmt: Stmt, frame: Frame) -> None:
+        """Active threads reach a tile operator or a T.Parallel."""
+        if frame.mask().any():
+            self.found.add(stmt)
+
+
 class TileThreadsOfRun:
     """Makes an observer for each machine."""
 

@@ -11,7 +11,7 @@ from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multipl
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.faults import BOUNDS
-from tlcheck.snapshot.ir import Expr, For, Stmt, Store
+from tlcheck.snapshot.ir import Expr, For, If, Stmt, Store
 
 SIZE = 4
 
@@ -66,6 +66,18 @@ def test_a_region_of_a_tile_that_begins_beyond_its_end_is_the_authors(first: int
     found = execute(kernel.snapshot([fill, copied], [fill, lowered]))
     assert (found.illegal is None) == bool(whose)
     assert [(fault.problem, fault.buffer, fault.line) for fault in found.faults] == [(BOUNDS, "s", 4)] * bool(whose)
+
+
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_a_region_that_the_source_never_uses_is_not_the_authors(blocks: int) -> None:
+    """As lowered its condition is gone. blocks: those that it lets pass."""
+    kernel = Kernel(threads=SIZE)
+    out, tile = kernel.tensor("B", "int32", (SIZE,)), kernel.tile("s", "int32", (SIZE,), "shared")
+    copied = replace(call("copy", region(tile, (number(SIZE),), (SIZE,)), region(out)), line=4)
+    lowered = Store(out, (kernel.tx,), load(tile, add(kernel.tx, SIZE)), line=4)
+    found = execute(kernel.snapshot([If(Expr("lt", "bool", (kernel.bx, number(blocks))), copied)], [lowered]))
+    assert [fault.buffer for fault in found.faults if not fault.warning] == ["s"] * blocks
+    assert (found.illegal is None) == bool(blocks)
 
 
 @pytest.mark.parametrize(("first", "stride"), [(SIZE - 1, 1), (-1, 1), (0, 2)])
