@@ -89,7 +89,7 @@ def led(function: Function) -> Mapping[Stmt, frozenset[Expr]]:
 
 
 def _scans(function: Function) -> list[tuple[Expr, Stmt]]:
-    """The scans of the device library (scan.h): a warp shuffles what it has read, and stores what comes of it."""
+    """The scans of the device library (scan.h): a warp shuffles what it has read, and stores the results."""
     calls = ((stmt.value, stmt) for stmt in statements(function.body) if isinstance(stmt, Evaluate))
     return [(e, stmt) for e, stmt in calls if library_name(name_of_call(e)) in SCANS]
 

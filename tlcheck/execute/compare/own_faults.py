@@ -67,7 +67,7 @@ class OwnFaults:
 
     @property
     def races(self) -> tuple[Fault, ...]:
-        """What races in the source, where the lowered kernel stops at a barrier: it may stand there for that alone."""
+        """The races of the source, where the lowered kernel stops at a barrier: one of them may be why it waits."""
         with suppress(Stopped):
             found = [self._source.of_race(*each) for each in OwnOrder(self.levels, self.draw).contests]
             return merged([fault for fault in found if fault is not None])
