@@ -31,7 +31,8 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.program.parted_tiles import is_tile_call
 from tlcheck.reasons import UNSAID, Reason
-from tlcheck.snapshot.ir import Stmt
+from tlcheck.snapshot.ir import Alloc, Stmt
+from tlcheck.snapshot.walk import statements
 
 OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads | PartialTiles
 _UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
@@ -68,8 +69,13 @@ class OwnFaults:
     @property
     def races(self) -> tuple[Fault, ...]:
         """The races of the source, where the lowered kernel stops at a barrier: one of them may be why it waits."""
+        if not self.levels.puts_barriers:
+            return ()
+        allocated = [stmt.buffer for stmt in statements(self.levels.source.body) if isinstance(stmt, Alloc)]
+        shared = {buffer.name for buffer in allocated if buffer.scope.startswith("shared")}
         with suppress(Stopped):
-            found = [self._source.of_race(*each) for each in OwnOrder(self.levels, self.draw).contests]
+            contests = OwnOrder(self.levels, self.draw).contests
+            found = [self._source.of_race(name, contest) for name, contest in contests if name in shared]
             return merged([fault for fault in found if fault is not None])
         return ()
 

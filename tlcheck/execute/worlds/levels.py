@@ -267,7 +267,7 @@ class BothLevels:
                 if isinstance(illegal, Deadlock) and illegal.buffer != "?" and self._waits is None:
                     self._waits = illegal, draw
                 self._asked |= invocation.asked
-                if self.diverged is None and _may_be_repaired(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
+                if self.diverged is None and _may_be_repaired(illegal) and self.puts_barriers:
                     self.diverged = illegal  # TileLang may make a barrier of fewer threads of it
                     draws.insert(0, draw)
         problem = self.diverged or problem
@@ -333,6 +333,11 @@ class BothLevels:
     @cached_property
     def _has_integers(self) -> bool:
         return has_integers(self.source)
+
+    @property
+    def puts_barriers(self) -> bool:
+        """Whether TileLang puts barriers between accesses of threads to shared memory."""
+        return not self.snapshot.is_on(_NO_BARRIERS)
 
     @property
     def in_each_iteration(self) -> Function | None:
@@ -414,7 +419,7 @@ class BothLevels:
             until=self._until,
             plain=self.plain,
             printed=not source and self.request.printed and self.checkpoint == LOWERED,
-            barriers=not self.snapshot.is_on(_NO_BARRIERS),
+            barriers=self.puts_barriers,
             alike=draws_anywhere(self.source),
             partial=source and self.diverged is not None,
             from_end=self._from_end,
