@@ -6,10 +6,10 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
+from tlcheck.targets.nvidia import WARP
+
 if TYPE_CHECKING:
     from tlcheck.fuzz.traits import KernelTraits
-
-_WARP = 32
 
 
 def adds_by_few(t: KernelTraits) -> bool:
@@ -23,6 +23,6 @@ def adds_by_few(t: KernelTraits) -> bool:
         sizes = [a for e in loops if ast.unparse(e.func) == "T.Parallel" for a in e.args]
         numbers = [a.value for a in sizes if isinstance(a, ast.Constant) and isinstance(a.value, int)]
         of_shared = isinstance(changed, ast.Name) and t.scopes.get(changed.id) == "shared"
-        if of_shared and sizes and len(numbers) == len(sizes) and math.prod(numbers) < _WARP:
+        if of_shared and sizes and len(numbers) == len(sizes) and math.prod(numbers) < WARP:
             return True
     return False

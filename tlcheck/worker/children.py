@@ -15,7 +15,7 @@ from resource import struct_rusage
 from typing import Any
 
 from tlcheck.worker import failures, process_limits, protocol, tasks
-from tlcheck.worker.dependencies import CLOCK_STEP, Dependencies
+from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields, kind_of
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
 
@@ -130,9 +130,11 @@ class Child:
         return all(getattr(first, name) == getattr(job, name) for name in _OF_AN_IMPORT)
 
     def _is_newer(self, file: str) -> bool:
-        """Whether a file may have been written since the process began."""
+        """Whether a file that it has read was written since it answered: timestamps lag behind the clock by less than
+        an answer takes. What was written before that is in no `Dependencies`.
+        """
         with suppress(OSError):
-            return Path(file).stat().st_ctime_ns >= self.began - CLOCK_STEP
+            return Path(file).stat().st_ctime_ns >= self.began
         return False
 
     def go_on(self, work: Sequence[Numbered]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 # The toolchain's identity covers these; what is below the standard library's folder goes with Python's version.
 _IDENTIFIED = ("tilelang", "tvm", "tvm_ffi", "z3", "torch", "tlcheck")
 _NOT_FILES = ("/proc/", "/sys/", "/dev/")
-CLOCK_STEP = 20_000_000  # ns: timestamps of files lag behind the clock by a tick
+_CLOCK_STEP = 20_000_000  # ns: timestamps of files lag behind the clock by a tick
 OWN_VARIABLES = ("TILELANG_CACHE_DIR", "TILELANG_TMP_DIR")  # another folder in each run
 
 
@@ -102,7 +102,7 @@ class Recorder:
 
     def _is_fresh(self, file: str) -> bool:
         with contextlib.suppress(OSError):
-            return Path(file).stat().st_ctime_ns >= self._started - CLOCK_STEP
+            return Path(file).stat().st_ctime_ns >= self._started - _CLOCK_STEP
         return True
 
     def _new_modules(self) -> list[str]:

@@ -31,6 +31,12 @@ def test_a_process_goes_on_while_its_files_are_as_they_were(child: Child) -> Non
     assert child.can_go_on_with(LowerJob(child.job.file, "two", output="two.json"))
 
 
+def test_so_it_does_where_they_were_written_just_before_it_began(child: Child) -> None:
+    files = Path(child.job.file), *map(Path, child.read.files if child.read else ())
+    child.began = max(file.stat().st_ctime_ns for file in files) + 1
+    assert child.can_go_on_with(LowerJob(child.job.file, "two", output="two.json"))
+
+
 def test_an_edited_file_is_imported_anew(child: Child) -> None:
     Path(child.job.file).write_text("one = 1 + 1\n")
     assert not child.can_go_on_with(LowerJob(child.job.file, "two", output="two.json"))
