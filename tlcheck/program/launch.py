@@ -15,7 +15,7 @@ from tlcheck.signatures.signature import Collective
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Attr, Buffer, Evaluate, Expr, For, Function, Launch, Stmt, Thread
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.walk import allocated, children, expressions, postorder, statements
 
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 _DYNAMIC = "dyn_shared_memory_buf"  # the attribute with the bytes that TVM's launch passes
@@ -123,8 +123,7 @@ def asked_by_source(function: Function) -> int:
         for e in postorder(e for stmt in inside for e in expressions(stmt)):
             if e.buffer is not None:
                 versions[e.buffer.data.uid] = max(versions.get(e.buffer.data.uid, 1), stages + 1)
-    allocated = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
-    shared = [b for b in allocated if b.scope.startswith("shared")]
+    shared = [b for b in allocated(function.body) if b.scope.startswith("shared")]
     return sum(-(-octets(b) // _ALIGNED) * _ALIGNED * versions.get(b.data.uid, 1) for b in shared)
 
 

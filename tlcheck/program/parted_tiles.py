@@ -26,9 +26,9 @@ from tlcheck.program.walk import Guard, declared_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.control import thread_axis
 from tlcheck.snapshot.arrays import ArrayNumbers
-from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread
 from tlcheck.snapshot.operators import meaning
-from tlcheck.snapshot.walk import children, expressions, postorder, statements
+from tlcheck.snapshot.walk import allocated, children, expressions, postorder, statements
 
 _NAMES = {
     "atomicadd": "T.atomic_add",
@@ -188,8 +188,7 @@ def _is_shared(tile: Stmt, scopes: dict[int, str]) -> bool:
 
 
 def _scopes(function: Function) -> dict[int, str]:
-    allocated = [stmt.buffer for stmt in statements(function.body) if isinstance(stmt, Alloc)]
-    return {buffer.data.uid: buffer.scope for buffer in (*function.buffers, *allocated)}
+    return {buffer.data.uid: buffer.scope for buffer in (*function.buffers, *allocated(function.body))}
 
 
 def _used(tile: Stmt) -> Iterator[tuple[int, bool]]:

@@ -8,10 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from tlcheck.snapshot.ir import (
+    Alloc,
     Assert,
     Attr,
     Bind,
     Block,
+    Buffer,
     Evaluate,
     Expr,
     For,
@@ -82,6 +84,11 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
 def statements(root: Stmt) -> Iterator[Stmt]:
     """`root` and every statement in it, in program order, one that encloses others before these."""
     return iter(_statements(root))
+
+
+def allocated(root: Stmt) -> list[Buffer]:
+    """Return the buffers that are allocated in a statement, in program order."""
+    return [stmt.buffer for stmt in statements(root) if isinstance(stmt, Alloc)]
 
 
 def with_surroundings(root: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:

@@ -40,8 +40,8 @@ from tlcheck.signatures.barriers import is_sync_threads
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.control import thread_axis
 from tlcheck.signatures.table import signature_of
-from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.ir import Bind, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
+from tlcheck.snapshot.walk import allocated, expressions, postorder, statements
 from tlcheck.witness import indexed, shaped
 
 RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
@@ -84,8 +84,7 @@ class Faults:
     def __init__(self, function: Function, sizes: Any, threads: int, given: bool) -> None:
         self._function, self._sizes, self._threads, self._given = function, sizes, threads, given
         self._steering = Steering(function)
-        allocated = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
-        self._buffers = {b.name: b for b in allocated} | {str(b.data.value): b for b in function.buffers}
+        self._buffers = {b.name: b for b in allocated(function.body)} | {str(b.data.value): b for b in function.buffers}
 
     def of_race(self, buffer: str, contest: Contest) -> Fault | None:
         """A race of the source with itself. buffer: its name, of a parameter that of its pointer."""

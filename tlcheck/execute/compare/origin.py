@@ -42,7 +42,7 @@ from tlcheck.program.flow import Flow
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Block, Buffer, Function, If, Snapshot, Stmt, Store
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.walk import allocated, statements
 from tlcheck.targets.lookup import target
 from tlcheck.witness import indexed
 
@@ -215,7 +215,7 @@ class _Search:
         """The buffers of the source that the output may depend on: others may be wrong by themselves."""
         source = self._snapshot.checkpoints[SOURCE]
         flow = Flow(source, self._name, steered=True)
-        buffers = [*source.buffers, *(s.buffer for s in statements(source.body) if isinstance(s, Alloc))]
+        buffers = [*source.buffers, *allocated(source.body)]
         some = [buffer for buffer in buffers if buffer.data.uid in flow.buffers]
         names = {name for buffer in some for name in (buffer.name, str(buffer.data.value))}
         return frozenset(names) - (self._counterparts.names - self._counterparts.behind(self._name))
@@ -311,8 +311,7 @@ class _Search:
     def _shape(self, name: str) -> tuple[object, ...]:
         """The shape of a buffer of the source."""
         body = self._snapshot.checkpoints[SOURCE].body
-        allocated = (stmt.buffer for stmt in statements(body) if isinstance(stmt, Alloc))
-        return next((_shape(buffer) for buffer in allocated if str(buffer.data.value) == name), ())
+        return next((_shape(buffer) for buffer in allocated(body) if str(buffer.data.value) == name), ())
 
     def _read_by(self, step: TracedStep, parting: Parting) -> OriginAccess:
         """The lowered read of the element of a step."""

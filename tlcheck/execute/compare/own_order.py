@@ -17,8 +17,7 @@ from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.levels import BothLevels, pointers
 from tlcheck.program.mixing import mixed
 from tlcheck.program.roles import independent
-from tlcheck.snapshot.ir import Alloc
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.walk import allocated
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class OwnOrder:
     def authors(self) -> list[Author]:
         """Return who watched the source, in a run of its own."""
         invocation = self.levels.source_invocation(self.draw)
-        allocated = [stmt.buffer for stmt in statements(self.levels.source.body) if isinstance(stmt, Alloc)]
-        shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
+        made = allocated(self.levels.source.body)
+        shared = [b.name for b in made if b.scope.startswith(("shared", "local.fragment"))]
         every = frozenset((*shared, *pointers(self.levels.source.buffers)))
         if self.about is not None and not set(map(pointers_of(invocation.kernel).owner, self.about)) & every:
             return []

@@ -27,8 +27,8 @@ from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.program.flow import Flow
 from tlcheck.program.parted_tiles import parted_tiles, read_by, said, tiles, uses_any, written_by
 from tlcheck.reasons import Reason
-from tlcheck.snapshot.ir import Alloc, Stmt
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.ir import Stmt
+from tlcheck.snapshot.walk import allocated
 
 _ALL: Mask = np.ones(1, np.bool_)
 
@@ -85,9 +85,9 @@ class PartialTiles:
 
     def _uses(self, part: PartReached, name: str) -> bool:
         """Whether an operator reads or writes memory of this name."""
-        allocated = [stmt.buffer.data for stmt in statements(self.levels.source.body) if isinstance(stmt, Alloc)]
+        pointers = [buffer.data for buffer in allocated(self.levels.source.body)]
         used = read_by(part.tile.stmt) | written_by(part.tile.stmt)
-        return any(str(data.value) == name and data.uid in used for data in allocated)
+        return any(str(data.value) == name and data.uid in used for data in pointers)
 
     def faults(self, of: Faults, open_: Collection[Reason]) -> Iterator[Fault]:
         """The faults that outputs and orders are undecided for."""
@@ -104,11 +104,10 @@ class PartialTiles:
     def _crossed(self, reaching: TileThreadsOfRun) -> set[Stmt]:
         """The operators that set a fragment in registers of some threads, which others read."""
         source = self.levels.source
-        allocated = [stmt.buffer for stmt in statements(source.body) if isinstance(stmt, Alloc)]
         parted = {tile.stmt for tile in parted_tiles(source)}
         reached = {stmt: reaching.reached(stmt) if stmt in parted else _ALL for stmt in tiles(source)}
         found: set[Stmt] = set()
-        for uid in (buffer.data.uid for buffer in allocated if buffer.scope == "local.fragment"):
+        for uid in (buffer.data.uid for buffer in allocated(source.body) if buffer.scope == "local.fragment"):
             reading = [come for stmt, come in reached.items() if come is not None and uid in read_by(stmt)]
             for stmt in parted:
                 own = reached[stmt]

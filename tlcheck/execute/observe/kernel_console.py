@@ -17,8 +17,8 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, is_poison
 from tlcheck.execute.ops.tile.regions import ZERO, Region, whole
 from tlcheck.execute.stops import NotModelled
-from tlcheck.snapshot.ir import Alloc, Buffer
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.ir import Buffer
+from tlcheck.snapshot.walk import allocated
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -76,9 +76,8 @@ class Console(Observer):
         loops = {name: frame.variables[uid] for uid, name in machine.state.loops.items() if uid in frame.variables}
         for world, lanes in _active(frame):
             values = {name: _own(value, frame, world, lanes) for name, value in {**loops, **names}.items()}
-            allocated = [stmt.buffer for stmt in statements(machine.function.body) if isinstance(stmt, Alloc)]
             found = {}
-            for buffer in (*machine.function.buffers, *allocated):
+            for buffer in (*machine.function.buffers, *allocated(machine.function.body)):
                 array = _tile(buffer, machine, frame, world)
                 if array is not None:
                     found[buffer.name] = array
