@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tlcheck.fuzz.constructs import SCANS
+
 if TYPE_CHECKING:
     from tlcheck.fuzz.traits import KernelTraits
 
@@ -14,7 +16,7 @@ def changes_what_it_asked(t: KernelTraits) -> bool:
     for n, p in enumerate(t.all):
         if isinstance(p.stmt, ast.If):
             asked = {name for name in p.names if t.scopes.get(name) == "shared"}
-            if any(q.written in asked or (q.name.startswith("cum") and q.names & asked) for q in t.inside(n)):
+            if any(q.written in asked or (q.name in SCANS and q.names & asked) for q in t.inside(n)):
                 return True
     return False
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+SCANS = ("cumsum", "cummax")
 _LOOPS = ("serial", "unroll", "Pipelined", "Parallel", "vectorized", "Persistent")
 
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from tlcheck.fuzz.chance import Chance, boundary
+from tlcheck.fuzz.constructs import SCANS
 from tlcheck.fuzz.switches import SWITCHES
 
 Mutation = Callable[[ast.Module, Chance], "str | None"]
@@ -20,7 +21,7 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("max", "min"),
     ("serial", "unroll", "Pipelined"),
     ("alloc_shared", "alloc_fragment"),
-    ("cumsum", "cummax"),
+    SCANS,
     ("exp", "exp2"),
     ("clear", "clear"),
 )
@@ -253,7 +254,7 @@ def reuse(tree: ast.Module, chance: Chance) -> str | None:
 def part(tree: ast.Module, chance: Chance) -> str | None:
     """A fill, clear or scan of a part of a buffer."""
     known = _allocated(tree)
-    calls = [c for c in _calls(tree, "fill", "clear", "cumsum", "cummax") if c.args and _plain(c.args[0], known)]
+    calls = [c for c in _calls(tree, "fill", "clear", *SCANS) if c.args and _plain(c.args[0], known)]
     if not calls:
         return None
     call = chance.among(calls)
@@ -328,7 +329,7 @@ def configuration(tree: ast.Module, chance: Chance) -> str | None:
 
 def transposed(tree: ast.Module, chance: Chance) -> str | None:
     """A reduction or scan along another dimension, or in the other direction."""
-    calls = _calls(tree, "cumsum", "cummax", *_SIBLINGS[0])
+    calls = _calls(tree, *SCANS, *_SIBLINGS[0])
     if not calls:
         return None
     call = chance.among(calls)

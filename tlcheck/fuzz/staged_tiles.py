@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tlcheck.fuzz.constructs import SCANS
+
 if TYPE_CHECKING:
     from tlcheck.fuzz.traits import KernelTraits
 
@@ -32,7 +34,7 @@ def scanned(t: KernelTraits) -> bool:
     """Whether a step of a pipeline makes running sums, or maxima, of a tile that it loads."""
     for place in t.pipelines:
         loaded = _loaded(t, place)
-        if any(p.name in ("cumsum", "cummax") and p.names & loaded for p in t.inside(place)):
+        if any(p.name in SCANS and p.names & loaded for p in t.inside(place)):
             return True
     return False
 

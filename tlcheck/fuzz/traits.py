@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
-from tlcheck.fuzz.constructs import pitches_in, scopes_in
+from tlcheck.fuzz.constructs import SCANS, pitches_in, scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
 from tlcheck.fuzz.small_loops import adds_by_few
 from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
 
 _SETS = ("fill", "clear")
-_SCANS = ("cumsum", "cummax")
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +366,7 @@ def _over_part(t: KernelTraits) -> bool:
     """
     shapes = {p.written: _numbers(p.call.args[0]) for p in t.all if p.call is not None and p.name == "alloc_fragment"}
     for p in t.all:
-        scanned = p.call.keywords[:1] if p.call is not None and p.name.startswith("cum") else []
+        scanned = p.call.keywords[:1] if p.call is not None and p.name in SCANS else []
         if any(isinstance(k.value, ast.Subscript) and _base(k.value) in shapes for k in scanned):
             return True
         loop = next((s for s in p.around[::-1] if _loop_name(s) == "Parallel"), None)
@@ -555,10 +554,10 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "atomic of a choice": _atomic_of_a_choice,
     "atomics of a part of a warp": adds_by_few,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
-    "scan in or after a pipeline": lambda t: _calls(t, True, *_SCANS) or _calls_inside(t, *_SCANS),
+    "scan in or after a pipeline": lambda t: _calls(t, True, *SCANS) or _calls_inside(t, *SCANS),
     "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),
     "scan after a product": lambda t: any(
-        p.name == "gemm" and any(q.name in ("cumsum", "cummax") for q in t.all[n:]) for n, p in enumerate(t.all)
+        p.name == "gemm" and any(q.name in SCANS for q in t.all[n:]) for n, p in enumerate(t.all)
     ),
     "product of registers": lambda t: any(
         p.name == "gemm" and t.scopes.get(_base(p.call.args[0])) == "fragment" for p in t.all if p.call
