@@ -1,4 +1,4 @@
-"""Which processes go on to lower more of a file: those that have imported it as it is."""
+"""A process goes on to lower more of a file if it has imported that as it is."""
 
 from __future__ import annotations
 

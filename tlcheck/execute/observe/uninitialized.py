@@ -102,7 +102,7 @@ class Uninitialized(Observer):
         return accessed, accessed.cells(len(self._machine.worlds), 1, self._machine.state.threads).cell
 
     def _known(self, place: Place) -> Mask:
-        """Which cells are set. In T.Parallel registers are copies, one for each iteration."""
+        """Return which cells are set. In T.Parallel registers are copies, one for each iteration."""
         assert isinstance(place.memory, Cells)
         shape, known = place.memory.data.shape, self._set.get(place.root)
         if known is None:

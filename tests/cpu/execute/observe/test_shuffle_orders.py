@@ -134,13 +134,19 @@ def _races(made: Callable[[Lanes], tuple[Stmt, ...]], raced: set[tuple[str, str]
     assert (found.ordered["s"].kind.code == "U042") == (raced == OPEN)
 
 
-def test_a_race_within_a_warp_names_the_read_of_another_lane() -> None:
-    """Each lane reads its neighbour's element, and then adds to its own: the last read is not what races."""
+def _neighbours() -> tuple[Kernel, Lanes, Store, Store]:
+    """A kernel of one warp, and two stores: each lane reads its neighbour's element; each adds to its own."""
     kernel = Kernel(threads=32)
     out, k = kernel.tensor("B", "int32", (32,)), Lanes(kernel)
     neighbour = Expr("floormod", "int32", (add(kernel.tx, 1), number(32)))
     read = Store(out, (kernel.tx,), load(k.s, neighbour))
     more = Store(k.s, (kernel.tx,), add(load(k.s, kernel.tx), 1))
+    return kernel, k, read, more
+
+
+def test_a_race_within_a_warp_names_the_read_of_another_lane() -> None:
+    """Each lane reads its neighbour's element, and then adds to its own: the last read is not what races."""
+    kernel, k, read, more = _neighbours()
     barrier = call("tvm_storage_sync", Expr("str", "handle", (), "shared"))
     body = (Store(k.s, (kernel.tx,), kernel.tx), barrier, read, more)
     (race,) = execute(kernel.snapshot(body, body)).races
@@ -149,11 +155,7 @@ def test_a_race_within_a_warp_names_the_read_of_another_lane() -> None:
 
 def test_a_race_of_a_statement_with_itself_is_told_beside_one_with_another_read() -> None:
     """All lanes count in one element, in another epoch than that in which they read those of their neighbours."""
-    kernel = Kernel(threads=32)
-    out, k = kernel.tensor("B", "int32", (32,)), Lanes(kernel)
-    neighbour = Expr("floormod", "int32", (add(kernel.tx, 1), number(32)))
-    read = Store(out, (kernel.tx,), load(k.s, neighbour))
-    more = Store(k.s, (kernel.tx,), add(load(k.s, kernel.tx), 1))
+    kernel, k, read, more = _neighbours()
     counts = Store(k.s, (number(40),), add(load(k.s, 40), 1))
     barrier = call("tvm_storage_sync", Expr("str", "handle", (), "shared"))
     body = (Store(k.s, (kernel.tx,), kernel.tx), k.given(k.s, 1, 40), barrier, read, more, barrier, counts)
