@@ -21,7 +21,7 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call, store
 from tlcheck.execute.field import Field
 from tlcheck.execute.memory.codes import Computation, Step
-from tlcheck.execute.memory.frame import Frame, one_per_world
+from tlcheck.execute.memory.frame import Frame, everywhere, one_per_world
 from tlcheck.execute.memory.values import Kind, Value, converted
 from tlcheck.execute.ops.tile.annotations import entries
 from tlcheck.execute.ops.tile.extremes import without_nan
@@ -158,15 +158,17 @@ def _kind_of_reducer(buffer: Buffer, program: KernelProgram) -> str:
 
 
 def _update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:
-    located = place.located(frame)
-    position = place.memory.flat_position(located.position)
+    found, mask = place.position(frame)
+    position = place.memory.flat_position(found)
     shape = np.broadcast_shapes(position.shape, np.shape(value), (frame.worlds, frame.lanes))
-    chosen = np.broadcast_to(frame.mask(), shape)
+    chosen = np.broadcast_to(everywhere(mask, frame), shape)
     where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(value, shape)[chosen]
     combine_into(place, where, without_nan(combine, terms), combine)
 
 
 def _copied(source: Tile, target: Tile, frame: Frame, exact: bool | Field) -> int:
     inner = source.frame(frame, target)
+    if source.lattice.shape(frame) != target.lattice.shape(frame):
+        raise NotModelled("T.finalize_reducer into a tile of another shape")
     target.write(inner, converted(source.read(inner), source.kind, target.kind, exact))
     return 0

@@ -18,7 +18,7 @@ from tests.cpu.execute.ops.tile.building import (
     variable,
 )
 from tlcheck.execute.machine_options import Options
-from tlcheck.execute.stops import NotModelled
+from tlcheck.execute.stops import Illegal, NotModelled
 from tlcheck.program.updates import MULTIPLICITY
 from tlcheck.snapshot.ir import Attr, Evaluate, Expr, Stmt, Store
 
@@ -39,13 +39,13 @@ def update(target: Expr, value: Expr) -> Evaluate:
     return Evaluate(Expr("call", "handle", (target, value), "reducer_update"))
 
 
-def epoch(op: str, a: Array, first: int | None = None) -> Array:
-    """Over all rows and columns, the reducer one element for each row."""
+def epoch(op: str, a: Array, first: int | None = None, rows: int = ROWS, finished: int = ROWS) -> Array:
+    """Over all rows and columns, the reducer one element for each row. rows, finished: of it, and of its result."""
     kernel, dtype = Kernel(), str(a.dtype)
     source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, [ROWS])
     total, result = (
-        kernel.tile("total", dtype, (ROWS,), "local.reducer"),
-        kernel.tile("r", dtype, (ROWS,), "local.fragment"),
+        kernel.tile("total", dtype, (rows,), "local.reducer"),
+        kernel.tile("r", dtype, (finished,), "local.fragment"),
     )
     kernel.annotations["reducer_info_v2"] = f"{{other: {{op: max}}, total: {{op: {op}}}}}"
     i, j = variable("i"), variable("j")
@@ -67,6 +67,16 @@ def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
         expected = OF[op].reduce(a, axis=1, dtype=a.dtype)
         expected = expected if first is None else OF[op](expected, a.dtype.type(first))
     assert np.array_equal(found, expected)
+
+
+def test_an_update_beyond_the_reducer_stops_the_source() -> None:
+    with pytest.raises(Illegal, match="total out of bounds"):
+        epoch("sum", random("float32", ROWS, COLUMNS), rows=ROWS - 1)
+
+
+def test_a_result_of_another_size_is_not_modelled() -> None:
+    with pytest.raises(NotModelled, match="a tile of another shape"):
+        epoch("sum", random("float32", ROWS, COLUMNS), finished=ROWS + 1)
 
 
 @pytest.mark.parametrize(("op", "ignoring", "begin"), [("max", np.fmax, -np.inf), ("min", np.fmin, np.inf)])
