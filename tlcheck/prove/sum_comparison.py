@@ -131,7 +131,10 @@ class _Outer:
             known: dict[tuple[int, ...], Sum] = {}
             if self.algebra.variables(*chain.from_iterable(part.footprint.outer.values())) & _inner(part.footprint):
                 raise UndecidedError("how often a loop runs depends on the thread")
-            for env in chunks(self._outer_space(part)):
+            space = self._outer_space(part)
+            if self.algebra.variables(*part.outside) - {d.uid for d in space}:
+                raise UndecidedError("the addresses of its sites differ, and depend on a size")
+            for env in chunks(space):
                 evaluate = Evaluator(self.algebra, env)
                 shape = shape_of(env)
                 active = np.broadcast_to(

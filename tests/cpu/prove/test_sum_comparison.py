@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis.strategies import randoms
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.pairs import FAULTS, Pair, counted
+from tlcheck.algebra.polynomial import add
+from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.sum_comparison import same
 
 MEMORY = 256 << 20  # bytes
@@ -39,6 +42,14 @@ def test_one_lane_of_a_million(lanes: int) -> None:
     algebra, whole = tiles.whole(lanes)
     assert same(algebra, [whole], [tiles.spread(algebra, lanes)], bounded=False)
     assert not same(algebra, [whole], [tiles.spread(algebra, lanes, skew=1)], bounded=False)
+
+
+def test_addresses_that_differ_by_a_size_are_undecided() -> None:
+    algebra, whole = tiles.whole(256)
+    moved = tiles.spread(algebra, 256)
+    moved = replace(moved, target=add(moved.target, algebra.variable(algebra.fresh())))
+    with pytest.raises(UndecidedError, match="depend on a size"):
+        same(algebra, [whole], [moved], bounded=False)
 
 
 def test_memory_does_not_grow_with_the_lanes() -> None:
