@@ -31,6 +31,7 @@ from tlcheck.execute.compare.partial_tiles import PartialTiles
 from tlcheck.execute.compare.roundings import cancels, rounds
 from tlcheck.execute.compare.source_exits import SourceExits
 from tlcheck.execute.compare.specials import are_asked_for
+from tlcheck.execute.compare.unset import without_unset
 from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.attribution import attributed
@@ -189,7 +190,7 @@ class _Judge:
         for own in reads:
             outputs = list(map(own.of_refuted, outputs))
         whose = without_own(attributed(watching.watches, lambda: order.authors), levels.lowered, levels.diverged)
-        whose = tiles.without_own(whose)
+        whose = without_unset(tiles.without_own(whose), levels, draw)
         outputs = [order.of_agreed(outcome, whose) for outcome in outputs]
         spent = lowered.spent + (0 if early is None else early.invocation.spent)
         return replace(

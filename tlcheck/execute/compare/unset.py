@@ -6,15 +6,23 @@ with one allocation after the other cleared, and with other values where nothing
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from tlcheck import reasons
 from tlcheck.execute.compare import output_outcome as comparison
+from tlcheck.execute.compare.counterparts import Counterparts
+from tlcheck.execute.observe.attribution import Attributed
+from tlcheck.execute.observe.races import Race
 from tlcheck.execute.observe.uninitialized import UnsetRead, UnsetReads
+from tlcheck.execute.stops import Stopped
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.reasons import Reason
 
 _MOST = 8  # allocations that are cleared one by one
 _Pair = tuple[Invocation, Invocation]  # with both values of what nothing wrote
@@ -85,3 +93,38 @@ class UnsetMemory:
         if any(not np.array_equal(one.elements, side.elements) for side in (other, zeros)) or not len(one.elements):
             return self._elements(output)
         return comparison.compare(one, one, one.values, one.elements, [other, zeros]).unsettled
+
+
+def without_unset(whose: Attributed, levels: BothLevels, draw: inputs.Draw) -> Attributed:
+    """The races without reads of a buffer in which the source has set nothing yet.
+
+    As lowered another buffer may lie in that memory. Its value is read there in any order, and is not meant.
+    """
+    if not whose.races:
+        return whose
+    places = Counterparts(levels.source, levels.lowered)
+    stale = [race for race in whose.races if _reads_another(race, places)]
+    if not stale:
+        return whose
+    reading = UnsetReads()
+    with suppress(Stopped):
+        levels.plainly().source_invocation(draw).run(reading)
+    bare = {places.name(read.buffer): read for read in reading.found if read.bare}
+    own = [race for race in stale if places.name(race.buffer) in bare]
+    ordered = {race.name: _told(bare[places.name(race.buffer)]) for race in own}
+    kept = tuple(race for race in whose.races if race not in own)
+    return replace(whose, ordered={**whose.ordered, **ordered}, races=kept)
+
+
+def _reads_another(race: Race, places: Counterparts) -> bool:
+    """Whether shared memory is read under one buffer's name after a write under another one's."""
+    if race.parameter or (race.first.kind, race.second.kind) != ("write", "read"):
+        return False
+    stmt, name = race.first.origin.stmt, places.name(race.buffer)
+    written = places.accessed(stmt).writes | places.added(stmt)
+    return bool(written) and name not in written
+
+
+def _told(read: UnsetRead) -> Reason:
+    where = f" (line {read.stmt.line})" if read.stmt is not None and read.stmt.line else ""
+    return Reason(reasons.UNSET, f"as written, nothing has set {read.buffer}, which is read{where}")

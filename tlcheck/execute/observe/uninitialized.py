@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnsetRead:
-    """The first read of a buffer's element that nothing has set, by a statement. lane: -1 for a tile operator."""
+    """The first read of a buffer's element that nothing has set, by a statement. lane: -1 for a tile operator. bare:
+    nothing has set any other element of the buffer either.
+    """
 
     buffer: str
     uid: int
@@ -35,6 +37,7 @@ class UnsetRead:
     block: tuple[int, int, int]
     lane: int
     stmt: Stmt | None
+    bare: bool = False
 
 
 class Uninitialized(Observer):
@@ -117,13 +120,15 @@ class Uninitialized(Observer):
         if (place.root, id(stmt)) in self.found or not mask.any():
             return
         accessed, cells = self._cells(place, position, mask)
-        unset = ~self._known(place)[cells]
+        known = self._known(place)
+        unset = ~known[cells]
         if unset.any():
             at = int(np.argmax(unset)) % len(accessed.cell)
             block = self._machine.worlds[int(accessed.world(len(self._machine.worlds))[at])].block
             lane = -1 if tile else int(accessed.lane()[at])
             element = offset_of(place, int(cells[np.argmax(unset)]))
-            self.found[place.root, id(stmt)] = UnsetRead(place.name, place.root, element, block, lane, stmt)
+            bare = not known.any()
+            self.found[place.root, id(stmt)] = UnsetRead(place.name, place.root, element, block, lane, stmt, bare)
 
     def _written(self, place: Place, position: Position, mask: Mask) -> None:
         if mask.any():

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, region, variable
+from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, region, variable
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Bind, Expr, If, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Bind, Expr, If, Seq, Stmt, Store
 
 THREADS = 64
 
@@ -172,3 +172,18 @@ def test_two_integers_that_nobody_set_do_not_cancel_each_other(seed: int, dtype:
     ((verdict, reason),) = _outcomes(kernel, store, seeds=(seed,))
     assert verdict == "undecided"
     assert reason.endswith("depends on memory that nothing wrote")
+
+
+@pytest.mark.parametrize(("sets", "raced"), [(False, []), (True, ["t"])])
+def test_a_race_for_another_buffers_value_where_nothing_is_set_is_nobodys(sets: bool, raced: list[str]) -> None:
+    """As lowered t lies in the memory of s, which other threads have written without a barrier."""
+    kernel = Kernel(threads=THREADS)
+    a, b = kernel.tensor("A", "float32", (THREADS,)), kernel.tensor("B", "float32", (THREADS,))
+    s, t = kernel.tile("s", "float32", (THREADS,)), buffer("t", "float32", (THREADS,), "shared.dyn")
+    mirrored = Expr("sub", "int32", (number(THREADS - 1), kernel.tx))
+    store, read = Store(s, (kernel.tx,), load(a, kernel.tx)), Store(b, (kernel.tx,), load(t, mirrored))
+    merged = Bind(t.data, Expr("call", "handle", (s.data, number(0)), "handle_add_byte_offset"))
+    own = [call("fill", region(t), number(1))] if sets else []
+    found = execute(kernel.snapshot([Alloc(t), store, *own, read], [Seq((merged, store, read))]), Request())
+    assert [race.buffer for race in found.races] == raced
+    assert ("nothing has set t" in found.ordered.get("t", "")) is not sets
