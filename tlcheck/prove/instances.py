@@ -86,7 +86,7 @@ def _leaves_tile(algebra: Algebra, c: Comparison, intended: Sequence[Footprint],
     if scope in ("", "global") or _reads_indices(algebra, intended):
         return False
     for footprint in intended:
-        for env in chunks(footprint.space) if footprint.inside and not footprint.site.tile else ():
+        for env in chunks(footprint.space) if footprint.inside else ():
             evaluate = Evaluator(algebra, {**env, **point})
             runs = _running(evaluate, replace(footprint, inside=()))
             if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in footprint.inside):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cpu.execute.ops.tile.building import call, region
 from tests.cpu.prove.handmade import BLOCK, THREAD, add, load, number, operation, own, status, tensor
 from tlcheck.snapshot.ir import Buffer, Expr
 
@@ -38,4 +39,14 @@ def test_an_index_that_leaves_a_tile_is_the_authors(guarded: tuple[Expr, ...], f
     """TileLang guards tensors alone: of a tile the author says where it ends."""
     values = tensor("V", "int32", 256, 91_054)
     source, lowered = add(load(TILE, NEXT), own(values), *guarded), add(load(TILE, NEXT), own(values))
+    assert status(source, lowered, values, TILE) == found
+
+
+@pytest.mark.parametrize(("first", "found"), [(32, "undecided"), (0, "different")])
+def test_a_tile_that_leaves_another_is_the_authors(first: int, found: str) -> None:
+    """As lowered its 64 elements are added from element 32 on. first: where the source says."""
+    values = tensor("V", "int32", 256, 91_054)
+    start = operation("mul", BLOCK, number(64))
+    source = call("atomicadd", region(values, (start,), (64,)), region(TILE, (first,), (64,)))
+    lowered = add(load(TILE, operation("add", THREAD, number(32))), own(values))
     assert status(source, lowered, values, TILE) == found

@@ -43,7 +43,7 @@ def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Computati
     require_memory(e.args[1], program)
     region = region_of(e.args[1], program)
     lattice = Lattice([region.sizes[axis] for axis in region.long], program)
-    target = Tile(region, program, lattice, region.long)
+    target = Tile(region, program, lattice, region.long, copied=False)
     if not is_region(e.args[0]):
         return _with_value(e.args[0], target, program, operation)
     given = region_of(e.args[0], program)

@@ -160,8 +160,13 @@ def _coordinates(shape: tuple[int, ...]) -> tuple[Array, ...]:
 class Tile:
     """The elements of a region, reached through a lattice of its own or of the region that an operator loops over."""
 
-    def __init__(self, region: Region, program: KernelProgram, lattice: Lattice, axes: Sequence[int]) -> None:
-        """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start."""
+    def __init__(
+        self, region: Region, program: KernelProgram, lattice: Lattice, axes: Sequence[int], *, copied: bool = True
+    ) -> None:
+        """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start.
+        copied: by an operator whose elements out of bounds TileLang leaves out, in memory of the block too.
+        """
+        self._bounded = not copied and program.options.source and not program.options.midway
         self.program, self.lattice, self._observers = program, lattice, program.observers
         self.kind = kind_of(region.buffer.dtype)
         self.name, self.buffer = region.buffer.name, region.buffer
@@ -225,7 +230,7 @@ class Tile:
 
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
-        located = self.located(frame)
+        located = self._inside(frame)
         if self._observers.hear(Observer.tile_accessed):
             mask = self._mask(frame, located)
             self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, None)
@@ -255,7 +260,7 @@ class Tile:
 
     def write(self, frame: Frame, values: Value) -> None:
         """Write elements in the active lanes; those outside the buffer are dropped."""
-        located = self.located(frame)
+        located = self._inside(frame)
         mask = self._mask(frame, located)
         self._left(frame, located, stores=True)
         self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, values)
@@ -264,7 +269,7 @@ class Tile:
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
-        located = self.located(frame)
+        located = self._inside(frame)
         position = self.place.memory.flat_position(located.position)
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
         mask = self._mask(frame, located)
@@ -281,7 +286,18 @@ class Tile:
 
     def require_inside(self, frame: Frame) -> None:
         """Raise Illegal where active lanes have a region that leaves its buffer: of an operator without guards."""
-        self.place.allowed(self.located(frame), frame)
+        located, holes = self.located(frame), self.lattice.holes(frame)
+        if holes is not None and located.outside is not None:
+            located = replace(located, outside=located.outside & ~holes)
+        self.place.allowed(located, frame)
+
+    def _inside(self, frame: Frame) -> Located:
+        """Where its elements are. Raises Illegal where those of an author's operator without guards leave memory of
+        the block.
+        """
+        if self._bounded and isinstance(self.place.memory, Cells):
+            self.require_inside(frame)
+        return self.located(frame)
 
     def mask(self, frame: Frame) -> Mask | None:
         """The points and lanes that take part: active, of the lattice, and in the buffer."""
@@ -311,8 +327,8 @@ def combine_into(place: BufferElement, where: Array, terms: Array, operation: np
 
 
 def whole(region: Region, program: KernelProgram) -> Tile:
-    """The tile of all elements of a region, with all of its axes."""
-    return Tile(region, program, Lattice(region.sizes, program), range(len(region.sizes)))
+    """The tile of all elements of a region, with all of its axes, for an operator that copies none of them."""
+    return Tile(region, program, Lattice(region.sizes, program), range(len(region.sizes)), copied=False)
 
 
 def block_frame(frame: Frame) -> Frame:

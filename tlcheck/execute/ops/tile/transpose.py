@@ -8,6 +8,7 @@ from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.tile.regions import region_of, whole
+from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
@@ -19,6 +20,9 @@ def transpose(e: Expr, program: KernelProgram) -> Computation:
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
+        *outer, rows, columns = source.lattice.shape(inner)
+        if target.lattice.shape(inner) != (*outer, columns, rows):
+            raise NotModelled("transpose between regions of unlike sizes")
         found = source.array(inner).swapaxes(-4, -3)
         found = found.reshape(-1, *found.shape[-2:])
         target.write(inner, converted(found, source.kind, target.kind, exact))

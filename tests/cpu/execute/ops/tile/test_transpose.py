@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, random, region
+from tlcheck.execute.stops import NotModelled
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
@@ -23,3 +24,10 @@ def test_a_square_onto_itself() -> None:
     kernel, a = Kernel(), random("float32", 4, 4)
     source = kernel.tensor("A", "float32", a)
     assert np.array_equal(kernel.run(call("transpose", region(source), region(source)))["A"], a.T)
+
+
+def test_a_target_of_another_shape_is_not_modelled() -> None:
+    kernel = Kernel()
+    source, target = kernel.tensor("A", "float32", random("float32", 4, 6)), kernel.tensor("B", "float32", [4, 4])
+    with pytest.raises(NotModelled, match="unlike sizes"):
+        kernel.run(call("transpose", region(source), region(target)))
