@@ -1838,6 +1838,45 @@ def stored_in_each_round():
     return main
 
 
+@tilelang.jit
+def read_after_a_pipeline():
+    """Each step of a pipeline sets a tile, which is read once more after the last one."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32"), C: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                for i in T.Parallel(128):
+                    a[i] = A[k, i]
+                for i in T.Parallel(128):
+                    B[k, i] = a[127 - i]
+            for i in T.Parallel(128):
+                C[i] = a[i]
+
+    return main
+
+
+@tilelang.jit
+def begun_at_the_block():
+    """Sum up the rows from the block's number on, in a pipeline of three stages."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8, 128), "float32"), B: T.Tensor((2, 128), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            a = T.alloc_shared((128,), "float32")
+            c = T.alloc_fragment((128,), "float32")
+            T.clear(c)
+            for k in T.Pipelined(bx, 8, num_stages=3):
+                T.copy(A[k, 0:128], a)
+                for i in T.Parallel(128):
+                    c[i] += a[127 - i]
+            for i in T.Parallel(128):
+                B[bx, i] = c[i]
+
+    return main
+
+
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
 store = Case(guard, inputs=integers((FLOAT, 8), (FLOAT, 4, 64)))
@@ -1935,3 +1974,5 @@ unloaded = Case(operand_stored_before, {}, ("sm_90",))
 barred = Case(operand_stored_before, {"dtype": "float32"}, ("sm_90",))
 mingled = Case(smallest_before_a_pipeline, {}, ("sm_90",))
 miscounted = Case(stored_in_each_round, {}, ("sm_90",))
+outlived = Case(read_after_a_pipeline)
+unawaited = Case(begun_at_the_block, {}, ("sm_80",))

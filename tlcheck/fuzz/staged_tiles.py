@@ -54,5 +54,23 @@ def never_read(t: KernelTraits) -> bool:
     return False
 
 
+def used_after(t: KernelTraits) -> bool:
+    """Whether a pipeline sets a tile of shared memory that a statement after the pipeline uses, and none before."""
+    for place in t.pipelines:
+        before, after = t.parted(place)
+        used = {name for p in after for name in (*p.names, p.written)}
+        used -= {name for p in before if not p.name.startswith("alloc") for name in (*p.names, p.written)}
+        body = [p for p in t.inside(place) if not p.name.startswith("alloc")]
+        if any(t.scopes.get(p.written) == "shared" and p.written in used for p in body):
+            return True
+    return False
+
+
+def begins_late(t: KernelTraits) -> bool:
+    """Whether no constant says at which step a pipeline begins."""
+    calls = (t.all[place].call for place in t.pipelines)
+    return any(c is not None and len(c.args) > 1 and not isinstance(c.args[0], ast.Constant) for c in calls)
+
+
 def _loaded(t: KernelTraits, place: int) -> set[str]:
     return {p.written for p in t.inside(place) if p.is_load and t.scopes.get(p.written) == "shared"}

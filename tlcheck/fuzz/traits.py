@@ -16,7 +16,7 @@ from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
 from tlcheck.fuzz.constructs import SCANS, pitches_in, scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
 from tlcheck.fuzz.small_loops import adds_by_few
-from tlcheck.fuzz.staged_tiles import asked_for, never_read, scanned, unread_by_steps, viewed
+from tlcheck.fuzz.staged_tiles import asked_for, begins_late, never_read, scanned, unread_by_steps, used_after, viewed
 
 _SETS = ("fill", "clear")
 
@@ -583,6 +583,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "tile in a condition of a step": asked_for,
     "scan of a tile in a pipeline": scanned,
     "tile that nothing reads": never_read,
+    "tile used after its pipeline": used_after,
+    "pipeline that begins late": begins_late,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
         for _, name, index in _indices(t)

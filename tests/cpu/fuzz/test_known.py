@@ -215,6 +215,16 @@ def test_barriers_that_count_too_few_are_told_from_those_that_miss_some() -> Non
     assert known(illegal, "64 threads reach barrier 3, in a branch", text, "0.1.15") == ""
 
 
+def test_tiles_used_after_a_pipeline_and_late_beginnings_are_traits() -> None:
+    found = {name: text for name, (_, text) in kernels().items()}
+    after, late = "tile used after its pipeline", "pipeline that begins late"
+    assert after in traits(found["outlived"])
+    assert after not in traits(found["outlived"].replace("C[i] = a[i]", "C[i] = 1"))
+    assert after not in traits(found["preloaded"])
+    assert late in traits(found["unawaited"])
+    assert late not in traits(found["unawaited"].replace("Pipelined(bx, 8", "Pipelined(1, 8"))
+
+
 def test_an_atomic_and_a_view_are_told_as_a_store_is() -> None:
     """Within a warp between an atomic and a bulk copy; and two writes of one buffer by two names."""
     text = kernels()["hoisted"][1]
