@@ -26,7 +26,7 @@ from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.execute.worlds.offsets import lengths, offsets
 from tlcheck.program.observed import counters
 from tlcheck.program.roles import roles
-from tlcheck.program.wraps import computed
+from tlcheck.program.wraps import computed, computes_with_casts
 from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.equality import key_of
 from tlcheck.snapshot.ir import Expr, Function, While
@@ -87,7 +87,11 @@ def _named(function: Function) -> set[str]:
 def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:
     """Outputs of which elements are no numbers on one side alone, or other integers. Nothing where a side stops."""
     if asks(levels.source) or forgets(levels.source, levels.lowered):
-        yield from _differences(levels, replace(draw, special=True))
+        special = replace(draw, special=True)
+        computes = computes_with_casts(levels.source)
+        yield from _differences(levels, special, floats=True if computes else None)
+        if computes:  # infinite floats become ends of integers, which leave their type: that is the author's
+            yield from _differences(levels, replace(special, finite=True), floats=False)
     if ends := _ends(levels):
         found = _differences(levels, replace(draw, ends=ends))
         yield from ((name, replace(difference, ends=True)) for name, difference in found)
@@ -110,7 +114,8 @@ def _ends(levels: BothLevels) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _differences(levels: BothLevels, special: Draw) -> Iterator[tuple[str, Difference]]:
+def _differences(levels: BothLevels, special: Draw, floats: bool | None = None) -> Iterator[tuple[str, Difference]]:
+    """Outputs that differ with a draw. floats: of these alone, or of integers alone; None for all."""
     world = levels.worlds[-1]
     source = levels.source_invocation(special, worlds=[world])
     lowered = levels.lowered_invocation(special, worlds=[world])
@@ -124,6 +129,8 @@ def _differences(levels: BothLevels, special: Draw) -> Iterator[tuple[str, Diffe
         elements = comparison.union(expected.elements, got.elements)
         initial = source.left[name].initial(world.seed, elements)
         compared = comparison.compare(expected, got, initial, elements)
+        if floats not in (None, compared.expected.dtype.kind == "f"):
+            continue
         if compared.differs.any():
             if not by_chance:
                 by_chance.append(

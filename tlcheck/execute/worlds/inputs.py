@@ -49,8 +49,9 @@ class Draw:
     unit: floats of tensors are from 0 to below 1, as kernels want it that make indices of them.
     distinct: of the integers of these tensors no two are equal, as far as there are as many below the limit.
     ordered: tensors of which one element is promised to be below another one are drawn so.
-    special: some floats of tensors are NaN, infinite or -0. ends: some integers of these tensors are at the ends of
-    types, up to a number of bits. residues: they are random elements of a field.
+    special: some floats of tensors are NaN, infinite or -0. finite: none of them is infinite.
+    ends: some integers of these tensors are at the ends of types, up to a number of bits.
+    residues: they are random elements of a field.
     """
 
     below: int = 8
@@ -67,6 +68,7 @@ class Draw:
     distinct: tuple[str, ...] = ()
     ordered: bool = False
     special: bool = False
+    finite: bool = False
     ends: tuple[tuple[str, int], ...] = ()
     residues: bool = False
 
@@ -321,7 +323,8 @@ def contents(name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset())
         found = _with_none(key(seed), numbers, found, name in draw.none, kind)
         if name in dict(draw.ends):
             return _with_ends(key(seed), numbers, found, kind, dict(draw.ends)[name])
-        return _with_specials(key(seed), numbers, found, kind) if draw.special and kind.is_float else found
+        is_special = draw.special and kind.is_float
+        return _with_specials(key(seed), numbers, found, kind, draw.finite) if is_special else found
 
     return elements
 
@@ -342,9 +345,10 @@ def _with_none(key: int, numbers: Array, found: Array, asked: bool, kind: Kind) 
     return np.where(_below(_words(key ^ 3, numbers), 8) == 0, np.asarray(-1).astype(kind.array), found)
 
 
-def _with_specials(key: int, numbers: Array, found: Array, kind: Kind) -> Array:
-    """Half of the elements as they are, the others NaN, infinities and -0."""
-    special = np.array([np.nan, np.inf, -np.inf, -0.0] if kind.bits > 8 else [-0.0])
+def _with_specials(key: int, numbers: Array, found: Array, kind: Kind, finite: bool) -> Array:
+    """Half of the elements as they are, the others NaN, infinities and -0. finite: NaN and 0 instead of infinities."""
+    endless = [np.nan, 0.0] if finite else [np.inf, -np.inf]
+    special = np.array([np.nan, *endless, -0.0] if kind.bits > 8 else [-0.0])
     chosen = _below(_words(key ^ 2, numbers), 8)
     return np.where(chosen < len(special), special[np.minimum(chosen, len(special) - 1)], found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cpu.execute.observe.test_tensors_in_order import store
-from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, add, load, number
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.specials import asks
@@ -48,6 +48,20 @@ def test_what_a_comparison_is_not() -> None:
     negated = Expr("not", "bool", (compared("gt", made.given, HALF),))
     assert made.judged(negated, compared("le", made.given, HALF)).verdict == "refuted"
     assert made.judged(negated, negated).verdict == "agreed"
+
+
+@pytest.mark.parametrize(("shift", "of_nan", "verdict"), [(4, 4, "agreed"), (4, 5, "refuted"), (0, 4, "refuted")])
+def test_integers_that_leave_their_type_for_infinite_floats_are_the_authors(
+    shift: int, of_nan: int, verdict: str
+) -> None:
+    """(int(a) - 3) % 7 is (int(a) + 4) % 7, but for infinite a."""
+    made = Asks()
+    whole, unequal = Expr("cast", "int32", (made.given,)), compared("ne", made.given, made.again)
+    shifted, other = (Expr("floormod", "int32", (add(whole, n), number(7))) for n in (-3, shift))
+    asked = Expr("select", "int32", (unequal, number(of_nan), shifted))
+    snapshot = made.kernel.snapshot((store(made.b, made.kernel.tx, asked),), (store(made.b, made.kernel.tx, other),))
+    (found,) = (o.verdict for o in execute(snapshot).outputs if o.name == "B")
+    assert found == verdict
 
 
 @pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite"])
