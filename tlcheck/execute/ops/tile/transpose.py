@@ -7,25 +7,25 @@ from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.codes import Computation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
-from tlcheck.execute.ops.tile.regions import region_of, whole
+from tlcheck.execute.ops.tile.regions import Lattice, Tile, region_of, whole
 from tlcheck.execute.stops import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 
 @call("transpose", formula=True)
 def transpose(e: Expr, program: KernelProgram) -> Computation:
-    """The destination becomes the transposed source."""
-    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    """The destination becomes the transposed source. Its elements go in the source's order, as a trace pairs them."""
+    source, region = whole(region_of(e.args[0], program), program), region_of(e.args[1], program)
+    *outer, rows, columns = range(len(region.sizes))
+    axes = (*outer, columns, rows)
+    target = Tile(region, program, Lattice([region.sizes[axis] for axis in axes], program), axes, copied=False)
     exact = program.options.exact
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
-        *outer, rows, columns = source.lattice.shape(inner)
-        if target.lattice.shape(inner) != (*outer, columns, rows):
+        if target.lattice.shape(inner) != source.lattice.shape(inner):
             raise NotModelled("transpose between regions of unlike sizes")
-        found = source.array(inner).swapaxes(-4, -3)
-        found = found.reshape(-1, *found.shape[-2:])
-        target.write(inner, converted(found, source.kind, target.kind, exact))
+        target.write(inner, converted(source.read(inner), source.kind, target.kind, exact))
         return 0
 
     return run

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, random, region
+from tlcheck.execute.compare.trace import place_of, trace
+from tlcheck.execute.request import Request
 from tlcheck.execute.stops import NotModelled
 
 
@@ -31,3 +33,13 @@ def test_a_target_of_another_shape_is_not_modelled() -> None:
     source, target = kernel.tensor("A", "float32", random("float32", 4, 6)), kernel.tensor("B", "float32", [4, 4])
     with pytest.raises(NotModelled, match="unlike sizes"):
         kernel.run(call("transpose", region(source), region(target)))
+
+
+def test_a_transposed_element_comes_from_its_own_place() -> None:
+    kernel = Kernel()
+    source, target = kernel.tensor("A", "float32", (2, 3)), kernel.tensor("B", "float32", (3, 2))
+    body = (call("transpose", region(source), region(target)),)
+    snapshot = kernel.snapshot(body, body)
+    request = Request(seeds=(0,))
+    found = trace(snapshot, request, "B", (2, 0), place_of(snapshot, request, "B", (2, 0)), 4)
+    assert [step.element for step in found.source.sources] == ["A[0, 2]"]
