@@ -20,6 +20,7 @@ from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.stops import Illegal, Stopped
 from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.inputs import Draw
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.program.tickets import ticketed
@@ -172,15 +173,23 @@ class OutputVerdicts:
         """The outputs after one block has run with NaN and infinities: what agreed and differs is refuted."""
         if self.levels.roles.returning:
             return list(outputs)
-        wrong = dict(differences(self.levels, self.draw))
+        wrong = {name: (found, draw) for name, found, draw in differences(self.levels, self.draw)}
         return [
-            OutputOutcome(
-                o.name, "refuted", difference=replace(wrong[o.name], index=self._place(o.name, wrong[o.name]))
-            )
+            OutputOutcome(o.name, "refuted", difference=self._at_special_numbers(o.name, *wrong[o.name]))
             if o.verdict == "agreed" and o.name in wrong
             else o
             for o in outputs
         ]
+
+    def _at_special_numbers(self, name: str, difference: Difference, draw: Draw) -> Difference:
+        """A difference that such numbers show, with its place and who writes it."""
+        found = replace(difference, index=self._place(name, difference))
+        if self.levels.request.brief or not self.levels.plain:
+            return found
+        worlds = self.levels.worlds[-1:]
+        writer = self._last_write(name, difference, self.levels.lowered_invocation(draw, worlds=worlds))
+        author = self._last_write(name, difference, self.levels.source_invocation(draw, worlds=worlds))
+        return replace(found, writer=writer, author=author)
 
     def _place(self, name: str, difference: Difference) -> tuple[int, ...]:
         """The logical index of an element that differs; its number where the tensor has strides."""

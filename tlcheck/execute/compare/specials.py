@@ -84,8 +84,11 @@ def _named(function: Function) -> set[str]:
     return {str(e.value) for e in read}
 
 
-def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference]]:
-    """Outputs of which elements are no numbers on one side alone, or other integers. Nothing where a side stops."""
+def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Difference, Draw]]:
+    """Outputs of which elements are no numbers on one side alone, or other integers, each with the inputs that show it.
+
+    Nothing where a side stops.
+    """
     if asks(levels.source) or forgets(levels.source, levels.lowered):
         special = replace(draw, special=True)
         computes = computes_with_casts(levels.source)
@@ -94,7 +97,7 @@ def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Differenc
             yield from _differences(levels, replace(special, finite=True), floats=False)
     if ends := _ends(levels):
         found = _differences(levels, replace(draw, ends=ends))
-        yield from ((name, replace(difference, ends=True)) for name, difference in found)
+        yield from ((name, replace(difference, ends=True), own) for name, difference, own in found)
 
 
 def _ends(levels: BothLevels) -> tuple[tuple[str, int], ...]:
@@ -114,7 +117,9 @@ def _ends(levels: BothLevels) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _differences(levels: BothLevels, special: Draw, floats: bool | None = None) -> Iterator[tuple[str, Difference]]:
+def _differences(
+    levels: BothLevels, special: Draw, floats: bool | None = None
+) -> Iterator[tuple[str, Difference, Draw]]:
     """Outputs that differ with a draw. floats: of these alone, or of integers alone; None for all."""
     world = levels.worlds[-1]
     source = levels.source_invocation(special, worlds=[world])
@@ -143,7 +148,7 @@ def _differences(levels: BothLevels, special: Draw, floats: bool | None = None) 
         wrong = compared.differs & _is_of_another_kind(compared.expected, compared.got)
         if wrong.any():
             found = comparison.first(compared, wrong, world.seed, lowered.machine.state.reasons)
-            yield name, replace(found, special=True)
+            yield name, replace(found, special=True), special
 
 
 def _ends_well(*invocations: Invocation) -> bool:

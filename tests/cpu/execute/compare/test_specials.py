@@ -41,6 +41,8 @@ def test_a_comparison_with_itself_that_is_folded() -> None:
     assert found.verdict == "refuted"
     assert found.difference is not None
     assert (found.difference.special, found.difference.expected, found.difference.got) == (True, "1", "0")
+    assert found.difference.writer is not None
+    assert found.difference.author is not None
 
 
 def test_what_a_comparison_is_not() -> None:
