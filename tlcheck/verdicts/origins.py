@@ -263,6 +263,8 @@ class _Words:
         name = self._names.get(access.buffer, access.buffer)
         if access.index:
             return indexed(name, access.index)
+        if access.octet is None:
+            return name
         if access.octet < 0:
             return f"{name} (at an address {-access.octet:,} bytes before it)"
         return f"{name} (byte {access.octet:,})"

@@ -34,7 +34,7 @@ class NamedBuffers:
 
 
 class Counterparts:
-    """The statements of a kernel's source, by what they read and write."""
+    """The statements of a kernel's source, by what they read and write. merged: shared memory of the lowered kernel."""
 
     def __init__(self, source: Function, lowered: Function) -> None:
         self._called = _called(source)
@@ -43,6 +43,11 @@ class Counterparts:
         self.shared = frozenset(
             stmt.buffer.name
             for stmt in statements(source.body)
+            if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
+        )
+        self.merged = frozenset(
+            stmt.buffer.name
+            for stmt in statements(lowered.body)
             if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
         )
         parameters = {buffer.name for buffer in source.buffers}
@@ -126,6 +131,15 @@ class Counterparts:
         """The buffers that a lowered statement accesses in merged shared memory, and the source does not have."""
         roots = () if stmt is None else expressions(stmt)
         return self._added & {str(data.value) for root in roots for data, _ in accesses(root)}
+
+    def other_written(self, stmt: Stmt | None, name: str) -> str:
+        """The buffer in merged memory that a lowered statement writes, if it is one other than this one; else empty."""
+        written = self.in_shared_memory(stmt)
+        return next(iter(written)) if len(written) == 1 and self.name(name) not in written else ""
+
+    def in_shared_memory(self, stmt: Stmt | None) -> frozenset[str]:
+        """The shared buffers of the source that a lowered statement writes, and those that only that kernel has."""
+        return (self.accessed(stmt).writes & self.shared) | self.added(stmt)
 
     def name(self, called: str) -> str:
         """The source's name of a buffer that a level calls so; a view has that of its buffer."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.execute.compare.equal_steps import buffer_of, equal, loops_of, unlike
+from tlcheck.execute.compare.equal_steps import buffer_of, equal, loops_of, stmt_of, unlike
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.snapshot.ir import If, Stmt, Store
 from tlcheck.snapshot.operators import BINARY
@@ -77,12 +77,16 @@ class Descent:
         source_reader: TracedStep | None = None,
     ) -> Parting | None:
         """Return where two steps that differ part; None where that cannot be told."""
-        source, source_reader = self._behind(source, source_reader, self._counterparts.lowered_names)
-        lowered, reader = self._behind(lowered, reader, self._counterparts.names)
+        source, source_reader = list(self._hops(source, source_reader, self._counterparts.lowered_names))[-1]
+        hops = list(self._hops(lowered, reader, self._counterparts.names))
+        left = next((hop for hop in hops if self._is_left_over(source, source_reader, *hop)), None)
+        if left is not None:
+            return Parting("overwritten", left[0], source, left[1], source_reader)
+        lowered, reader = hops[-1]
         by = reader, source_reader
         if lowered.origin is None:
             return self._unmade(source, lowered, *by)
-        if reader is not None and self._is_racing(reader, lowered):
+        if reader is not None and self._is_racing(reader, lowered) and not self._is_own(source, lowered):
             return Parting("unordered", lowered, source, *by)
         if source.origin is None:
             return self._by_a_store(source, lowered, *by) if source.input else None
@@ -102,16 +106,46 @@ class Descent:
             return self._by_other_statements(source, lowered, other, *by)
         return self._of_operands(source, lowered)
 
-    def _behind(
+    def _hops(
         self, step: TracedStep, reader: TracedStep | None, known: frozenset[str]
-    ) -> tuple[TracedStep, TracedStep | None]:
-        """The step behind copies through buffers that the other level does not have, and the copy that reads it."""
+    ) -> Iterator[tuple[TracedStep, TracedStep | None]]:
+        """Yield a step and those behind copies through buffers that the other level does not have, each with the copy
+        that reads it.
+        """
+        yield step, reader
         while step.origin is not None and not self._is_known(step, known) and not _computes(step.origin.stmt):
-            same = [source for source in step.sources if equal(source.value, step.value) and not source.input]
+            same = [source for source in step.sources if _is_copied(source, step) and not source.input]
             if len(same) != 1:
                 break
             step, reader = same[0], step
-        return step, reader
+            yield step, reader
+
+    def _is_left_over(
+        self, source: TracedStep, source_reader: TracedStep | None, lowered: TracedStep, reader: TracedStep | None
+    ) -> bool:
+        """Whether a shared buffer is read where merged memory holds what a statement left there for another buffer.
+
+        A reader of both buffers has what it reads of the other one beside it.
+        """
+        if None in (source_reader, reader) or buffer_of(lowered) not in self._counterparts.merged:
+            return False
+        assert reader is not None
+        assert source_reader is not None
+        own, stmts = self._name(source), self._counterparts
+        left = stmts.in_shared_memory(stmt_of(lowered))
+        if own not in stmts.accessed(stmt_of(reader)).reads & stmts.shared or not left or own in left:
+            return False
+        if left & stmts.added(stmt_of(reader)):
+            return False
+        known = [step for step in reader.sources if step is not lowered]
+        others = [step for step in source_reader.sources if self._name(step) in left]
+        return all(any(equal(step.value, other.value) for step in known) for other in others)
+
+    def _is_own(self, source: TracedStep, lowered: TracedStep) -> bool:
+        """Whether a lowered write is that which the source reads there: its value is wrong, whatever the order."""
+        return self._is_of_same(source, lowered) and loops_of(source) == tuple(
+            loop for loop in loops_of(lowered) if loop[0] in dict(loops_of(source))
+        )
 
     def _is_known(self, step: TracedStep, known: frozenset[str]) -> bool:
         """Whether the other level has what a step writes, also where the step has the name of all shared memory."""
@@ -210,6 +244,7 @@ class Descent:
         return apart[0] > 0 if apart else self._counterparts.is_before(reader.origin.stmt, writes)
 
     def _of_operands(self, source: TracedStep, lowered: TracedStep) -> Parting | None:
+        lowered = self._made(lowered)
         ours, theirs = unlike(lowered, source), unlike(source, lowered)
         if lowered.products and source.products:
             return self._of_products(source, lowered)
@@ -224,27 +259,42 @@ class Descent:
         is_other = not self._is_known(step, frozenset((self._name(own),)))
         if is_other and _is_partial(step, lowered) and not _is_partial(own, source):
             return Parting("computed", lowered, source)
-        moved = self._moved(own, step)
+        *_, (stored, _) = self._hops(step, None, self._counterparts.names)
+        moved = self._moved(own, stored)
         other = None if step.origin is None else self._counterparts.only(step.origin.stmt)
         is_later = other is not None and self._comes_later(source, step, other)
-        if moved is None and not is_later and (there := self._elsewhere(own, step)):
+        if moved is None and not is_later and (there := self._elsewhere(own, stored)):
             moved = replace(step, element=f"{buffer_of(own)}[{there}]")
         if moved is not None:
             return Parting("other-index", moved, own, lowered, source)
         return self.parting(own, step, lowered, source)
+
+    def _made(self, lowered: TracedStep) -> TracedStep:
+        """The step that computes a value: a store may copy registers that only the lowered kernel has."""
+        while len(lowered.sources) == 1 and not _computes(stmt_of(lowered)):
+            (step,) = lowered.sources
+            if (
+                step.origin is None
+                or not equal(step.value, lowered.value)
+                or self._is_known(step, self._counterparts.names)
+            ):
+                break
+            lowered = step
+        return lowered
 
     def _of_one_buffer(
         self, chosen: tuple[TracedStep, TracedStep], source: TracedStep
     ) -> tuple[TracedStep, TracedStep]:
         """The two operands, the source's one of the buffer to which the lowered one was stored, if it has one such.
 
-        Shared memory hides the buffer of a lowered operand. By its value alone it may be any that differs.
+        Shared memory hides the buffer of a lowered operand. By its value alone it may be any of those that are equal.
         """
         own, step = chosen
         stmt = None if step.origin is None else step.origin.stmt
         if not isinstance(stmt, Store) or str(stmt.buffer.name) in (buffer_of(step), buffer_of(own)):
             return chosen
-        same = [operand for operand in source.sources if buffer_of(operand) == str(stmt.buffer.name)]
+        alike = [operand for operand in source.sources if equal(operand.value, own.value)]
+        same = [operand for operand in alike if buffer_of(operand) == str(stmt.buffer.name)]
         return (same[0], step) if len(same) == 1 else chosen
 
     def _moved(self, source: TracedStep, lowered: TracedStep) -> TracedStep | None:
@@ -286,6 +336,11 @@ def leaves(step: TracedStep) -> Iterator[TracedStep]:
         yield step
     for source in step.sources:
         yield from leaves(source)
+
+
+def _is_copied(source: TracedStep, step: TracedStep) -> bool:
+    """Whether a step has the value of what it is made of. An integer that nobody wrote has any."""
+    return equal(source.value, step.value) or (source.is_poison and len(step.sources) == 1)
 
 
 def _computes(stmt: Stmt | None) -> bool:

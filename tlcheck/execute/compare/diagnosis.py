@@ -90,8 +90,9 @@ def _wrong_output(
         outcome = _outcome(execution, name)
         return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
 
-    origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races)
     onset = levels.onset(found.blocks, found.seed, is_wrong, rounded=found.rounded or found.special)
+    is_shared = onset is None or onset.checkpoint == LOWERED
+    origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found, races, shared=is_shared)
     if onset is not None:
         found = _at_onset(levels, name, found, onset)
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found) if steps else None

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from tlcheck.execute.compare.output_outcome import RELATIVE
 from tlcheck.execute.compare.provenance import TracedStep
+from tlcheck.snapshot.ir import Stmt
+
+
+def stmt_of(step: TracedStep | None) -> Stmt | None:
+    """The statement that makes a step; None where none does."""
+    return None if step is None or step.origin is None else step.origin.stmt
 
 
 def loops_of(step: TracedStep) -> tuple[tuple[str, int], ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from tlcheck.execute.compare import output_outcome as comparison
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting, index_in
-from tlcheck.execute.compare.equal_steps import buffer_of, equal
+from tlcheck.execute.compare.equal_steps import buffer_of, equal, stmt_of
 from tlcheck.execute.compare.narrowing import narrowing
 from tlcheck.execute.compare.output_outcome import Difference
 from tlcheck.execute.compare.provenance import Provenance, TracedStep
@@ -71,7 +71,8 @@ class OriginAccess:
     """An access of an element of a buffer.
 
     stmt: of the lowered kernel, None where it has none. source: the statement of the source that does the same, where
-    that is known. index: in the source's shape; empty where a layout hides it. octet: of the element, in its buffer.
+    that is known. index: in the source's shape; empty where a layout hides it. octet: of the element, in its buffer;
+    None where that is not known either.
     thread: -1 where no thread does it. span: the first and the last byte of the buffer in memory that it shares.
     """
 
@@ -79,7 +80,7 @@ class OriginAccess:
     index: tuple[int, ...] = ()
     stmt: Stmt | None = None
     source: Stmt | None = None
-    octet: int = 0
+    octet: int | None = 0
     thread: int = -1
     span: tuple[int, int] | None = None
 
@@ -107,11 +108,18 @@ class ValueOrigin:
 
 
 def origin_of(
-    snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race] = ()
+    snapshot: Snapshot,
+    request: Request,
+    name: str,
+    found: Difference,
+    races: Sequence[Race] = (),
+    *,
+    shared: bool = True,
 ) -> ValueOrigin | None:
     """The origin of a difference in an output; None where it is not known for certain.
 
-    request: of the block and the seed in which the output is wrong. races: of the lowered kernel.
+    request: of the block and the seed in which the output is wrong. races: of the lowered kernel. shared: whether the
+    output may be wrong because two buffers share memory; not where it is wrong before they do.
     """
     if found.rounded:
         return _rounding(snapshot, request)
@@ -119,7 +127,7 @@ def origin_of(
         return None
     try:
         own = replace(request, blocks=found.blocks[:1] or request.blocks, seeds=(found.seed,))
-        return _Search(snapshot, own, name, found, races).origin()
+        return _Search(snapshot, own, name, found, races, shared).origin()
     except Stopped:
         return None
     except (IndexError, KeyError, TypeError, ValueError):  # a snapshot that no compiler makes: the refutation stands
@@ -143,8 +151,9 @@ class _Search:
     """Both levels of one block."""
 
     def __init__(
-        self, snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race]
+        self, snapshot: Snapshot, request: Request, name: str, found: Difference, races: Sequence[Race], shared: bool
     ) -> None:
+        self._is_shared = shared
         self._races = frozenset((id(race.first.origin.stmt), id(race.second.origin.stmt)) for race in races)
         self._snapshot, self._request, self._name, self._found = snapshot, request, name, found
         self._made = levels_of(snapshot, request).invocations(early=found.early)
@@ -261,7 +270,7 @@ class _Search:
 
     def _other_element(self, values: HeldValues, own: TracedStep, step: TracedStep) -> str:
         """The element that a lowered step is, if the source has its value there and never where its own step is."""
-        name, stmt = buffer_of(own), _stmt(step)
+        name, stmt = buffer_of(own), stmt_of(step)
         if step.place < 0 or step.is_poison or not isinstance(stmt, Store) or str(stmt.buffer.name) != name:
             return ""
         there = self._words(name, step.place)
@@ -281,20 +290,27 @@ class _Search:
             if parting.reader is None:
                 missing = np.setdiff1d(self._before.elements, self._after.elements)
                 return ValueOrigin("unwritten", made, True, step.value, expected, None, len(missing), parting.guard)
-            stored = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(own))
+            stored = OriginAccess(buffer_of(own), _index_of(own), None, stmt_of(own))
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored, 0, parting.guard)
         if parting.kind in ("unordered", "late") or (parting.kind == "overwritten" and parting.again is None):
-            writes = self._counterparts.only(_stmt(step))
+            writes = self._counterparts.only(stmt_of(step))
             by = own if parting.kind == "late" else step  # shared memory hides the name of a lowered one
-            stored = OriginAccess(buffer_of(by), _index_of(own), _stmt(step), writes, 0, _thread(step))
+            name, index = buffer_of(by), _index_of(own)
+            elsewhere = self._counterparts.other_written(stmt_of(step), buffer_of(own))
+            if parting.kind == "overwritten" and elsewhere and not self._is_shared:
+                stored = OriginAccess(buffer_of(own), _index_of(own), None, stmt_of(own))
+                return ValueOrigin("unwritten", read, False, step.value, expected, stored)
+            if parting.kind == "overwritten" and elsewhere:
+                name, index = elsewhere, ()
+            stored = OriginAccess(name, index, stmt_of(step), writes, 0 if index else None, _thread(step))
             return ValueOrigin(parting.kind, read, False, step.value, expected, stored)
         if parting.kind in ("other-index", "other-operand") and parting.reader is not None:
             access = self._read_by(step, parting)
-            right = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(parting.source_reader))
+            right = OriginAccess(buffer_of(own), _index_of(own), None, stmt_of(parting.source_reader))
             return ValueOrigin(parting.kind, access, False, step.value, expected, right)
         if parting.kind == "computed":
             return self._computed(parting, made)
-        last = OriginAccess(buffer_of(own), _index_of(own), None, _stmt(own))
+        last = OriginAccess(buffer_of(own), _index_of(own), None, stmt_of(own))
         other = last if parting.kind in ("unguarded", "other-index") else None
         return ValueOrigin(parting.kind, made, True, step.value, expected, other, again=parting.again)
 
@@ -303,10 +319,10 @@ class _Search:
 
         That step may lie behind a copy into the buffer that is written: where both have one shape, this one is named.
         """
-        source, name = parting.stmt or _stmt(own), buffer_of(own)
+        source, name = parting.stmt or stmt_of(own), buffer_of(own)
         if isinstance(source, Store) and source is parting.stmt and self._shape(name) == _shape(source.buffer):
             name = str(source.buffer.data.value)
-        return OriginAccess(name, _index_of(own), _stmt(step), source, 0, _thread(step))
+        return OriginAccess(name, _index_of(own), stmt_of(step), source, 0, _thread(step))
 
     def _shape(self, name: str) -> tuple[object, ...]:
         """The shape of a buffer of the source."""
@@ -315,8 +331,8 @@ class _Search:
 
     def _read_by(self, step: TracedStep, parting: Parting) -> OriginAccess:
         """The lowered read of the element of a step."""
-        reader, source = parting.reader, _stmt(parting.source_reader)
-        return OriginAccess(buffer_of(step), _index_of(step), _stmt(reader), source, 0, _thread(reader))
+        reader, source = parting.reader, stmt_of(parting.source_reader)
+        return OriginAccess(buffer_of(step), _index_of(step), stmt_of(reader), source, 0, _thread(reader))
 
     def _computed(self, parting: Parting, made: OriginAccess) -> ValueOrigin:
         """A value that is made of other operands than in the source: how many of them there are tells how."""
@@ -471,10 +487,6 @@ class _Search:
 
 def _is_same(one: ValueOrigin, other: ValueOrigin) -> bool:
     return (one.kind, one.access.buffer) == (other.kind, other.access.buffer)
-
-
-def _stmt(step: TracedStep | None) -> Stmt | None:
-    return None if step is None or step.origin is None else step.origin.stmt
 
 
 def _thread(step: TracedStep | None) -> int:
