@@ -174,7 +174,7 @@ class Counterparts:
         If the nearest one does something else, it is a later one that may be meant: of several statements that do the
         same and have no line, each has the next one. buffer: accessed by one of which it is not known what it does.
         """
-        near = nearest_line(self._lowered, stmt)
+        near, buffer = nearest_line(self._lowered, stmt), self.name(buffer)
         lines = [other.line for other in self.of(stmt)] or [
             other.line for other, names in self._found if buffer in names.reads | names.writes
         ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.snapshot.ir import Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Function, Stmt, Store
 
 KERNEL = Kernel()
 A, B = KERNEL.tensor("A", "float32", (32,)), KERNEL.tensor("B", "float32", (32,))
@@ -36,6 +37,18 @@ def test_one_after_its_own_line_has_that() -> None:
 @pytest.mark.parametrize(("buffer", "line"), [("s", 13), ("B", 14), ("f", 11), ("unknown", 11), ("", 11)])
 def test_of_one_that_says_nothing_the_buffer_is_known(buffer: str, line: int) -> None:
     assert near([SOURCE[0], UNKNOWN], 1, buffer) == line
+
+
+def test_a_buffer_may_be_named_by_its_pointer() -> None:
+    """After T.reshape the pointer has the name of the view."""
+    viewed = replace(S, data=variable("v"))
+    source = [SOURCE[0], replace(LOAD, buffer=viewed, line=13)]
+    found = Counterparts(_with_tile(viewed, source), _with_tile(viewed, [SOURCE[0], UNKNOWN]))
+    assert found.line_near(UNKNOWN, "v") == 13
+
+
+def _with_tile(tile: Buffer, body: Sequence[Stmt]) -> Function:
+    return KERNEL.function(Alloc(tile), *body)
 
 
 @pytest.mark.parametrize(("line", "found"), [(11, 11), (12, 13), (13, 13), (0, 0)])
