@@ -23,11 +23,11 @@ def unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
     Sources of one buffer are equal to those of it alone: small numbers occur in several. Of as many on both sides,
     those in the same place go together first.
     """
-    names = {buffer_of(source) for source in other.sources}
+    ours, theirs = ({buffer_of(source) for source in each.sources} for each in (step, other))
 
     def is_alike(own: TracedStep, source: TracedStep) -> bool:
-        name = buffer_of(own)
-        return (name not in names or buffer_of(source) == name) and equal(own.value, source.value)
+        one, two = buffer_of(own), buffer_of(source)
+        return (one == two or not (one in theirs or two in ours)) and equal(own.value, source.value)
 
     paired = zip(step.sources, other.sources, strict=False) if len(step.sources) == len(other.sources) else ()
     same = {place for place, pair in enumerate(paired) if is_alike(*pair)}

@@ -255,8 +255,16 @@ def test_a_zero_of_another_buffer_is_no_store_that_comes_again() -> None:
     assert tile_of_zeros is None or tile_of_zeros.again is None
 
 
-def test_an_operand_in_shared_memory_is_of_the_buffer_that_its_store_names() -> None:
-    """Two operands of the source have one value, and shared memory hides which of the two the lowered one is."""
+@pytest.mark.parametrize(
+    ("kept", "writers", "left", "name"), [((0, 0), (0, 1), (0, 1), "t"), ((1, 5), (1, 1), (1, 0), "s")]
+)
+def test_an_operand_in_shared_memory_is_of_the_buffer_that_its_store_names(
+    kept: tuple[int, int], writers: tuple[int, int], left: tuple[int, int], name: str
+) -> None:
+    """Shared memory hides which operand of the source the lowered one is: where both have one value, its store tells.
+
+    Where the store to `t` has left both operands, the one of another value is `s`.
+    """
     kernel = Kernel(threads=32)
     a, out = kernel.tensor("A", "float32", (32,)), kernel.tensor("C", "float32", (32,))
     tiles = [kernel.tile(name, "float32", (32,), "shared") for name in "st"]
@@ -265,15 +273,20 @@ def test_an_operand_in_shared_memory_is_of_the_buffer_that_its_store_names() -> 
     snapshot = kernel.snapshot(written, written)
     source, lowered = (snapshot.checkpoints[at] for at in (SOURCE, LOWERED))
     stores, others = ([s for s in statements(f.body) if isinstance(s, Store)] for f in (source, lowered))
-    own = tuple(TracedStep(f"{name}[0]", "0.0", Origin(stores["st".index(name)])) for name in "ts")
-    got = tuple(TracedStep(f"m[{n}]", f"{n}.0", Origin(others[n])) for n in range(2))
+    own = tuple(
+        TracedStep(f"{tile}[0]", f"{value}.0", Origin(stores["st".index(tile)]))
+        for tile, value in zip("ts", kept, strict=True)
+    )
+    got = tuple(TracedStep(f"m[{n}]", f"{left[n]}.0", Origin(others[by])) for n, by in enumerate(writers))
     descent = Descent(Counterparts(source, lowered), {}, lambda step: None, (), lambda own, step: own.element[0] + "1")
     found = descent.parting(
         TracedStep("C[0]", "0.0", Origin(stores[2]), sources=own),
         TracedStep("C[0]", "1.0", Origin(others[2]), sources=got),
     )
     assert found is not None
-    assert (found.kind, found.lowered.element, found.source.element) == ("other-index", "t[t1]", "t[0]")
+    assert (found.kind, found.lowered.element, found.source.element) == (
+        "other-index", f"{name}[{name}1]", f"{name}[0]"
+    )  # fmt: skip
 
 
 def test_the_buffers_behind_an_output_are_those_of_its_values_and_of_conditions() -> None:
@@ -320,6 +333,14 @@ def test_operands_of_one_value_go_together_in_their_places() -> None:
     got = TracedStep("merged[0]", "-1.0"), TracedStep("merged[60]", "0.0")
     source, lowered = TracedStep("f[0]", "0.0", sources=zeros), TracedStep("f[0]", "-1.0", sources=got)
     assert unlike(source, lowered) == [zeros[0]]
+    assert unlike(lowered, source) == [got[0]]
+
+
+def test_registers_are_no_operand_in_shared_memory_of_their_value() -> None:
+    own = TracedStep("f[4]", "0"), TracedStep("s[1]", "0.0")
+    got = TracedStep("merged[44]", "3.0"), TracedStep("f[0]", "0")
+    source, lowered = TracedStep("f[4]", "0", sources=own), TracedStep("f[0]", "3", sources=got)
+    assert unlike(source, lowered) == [own[1]]
     assert unlike(lowered, source) == [got[0]]
 
 
