@@ -11,7 +11,7 @@ from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding, Kind, is_
 from tlcheck.witness import Accesses
 
 STOPPED = "as lowered: "  # how the reason of an output begins whose kernel an access stopped
-_BOUNDS, _PART = "TLS002", "TLS012"
+_BOUNDS, _ATOMIC_BOUNDS, _PART = "TLS002", "TLA007", "TLS012"
 _EXPLAINS: Mapping[Kind, tuple[Kind, ...]] = {
     "atomic": ("legality", "order", "output"),
     "legality": ("output",),
@@ -27,7 +27,8 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     on other buffers may have a cause of its own and stays: an excuse for one must not cover the other. A reduction of
     what is wrong begins there (`compare.derived`): nothing more can be said of it. An atomic that the device has wrong
     and the execution right explains that nothing is known of the outputs; so does an access that stops the kernel. An
-    atomic whose index leaves its buffer as written is not compared: the author's is that index. Nor is the atomic of a
+    atomic whose index leaves its buffer as written is not compared, and is no fault of TileLang's where it leaves it as
+    lowered too: the author's is that index. Nor is the atomic of a
     tile that only some threads of the block reach.
     """
     explained: dict[int, int] = {}
@@ -50,6 +51,11 @@ def _is_bound(claim: Claim) -> bool:
         and claim.finding is not None
         and claim.finding.rule == _BOUNDS
     )
+
+
+def _is_one_access(one: Claim, other: Claim) -> bool:
+    """Whether two claims are about one buffer on one line."""
+    return (one.buffer, one.source.line) == (other.buffer, other.source.line)
 
 
 def _is_part(claim: Claim) -> bool:
@@ -92,6 +98,8 @@ def _causes(number: int, claims: Sequence[Claim]) -> Iterator[int]:
         yield from (place for place, other in enumerate(claims) if _is_part(other) and _is_said_of(claim, other))
     if claim.verdict != REFUTED:
         return
+    if claim.finding is not None and claim.finding.rule == _ATOMIC_BOUNDS:
+        yield from (place for place, other in enumerate(claims) if _is_bound(other) and _is_one_access(other, claim))
     for kind, consequences in _EXPLAINS.items():
         for place, other in enumerate(claims):
             follows = claim.kind in consequences and (other.kind, other.verdict) == (kind, REFUTED)

@@ -53,6 +53,15 @@ def test_a_claim_stands_under_the_one_that_explains_it(
     assert shape(by_cause(claims)) == expected
 
 
+@pytest.mark.parametrize(("line", "expected"), [(7, [("source", ["atomic"])]), (8, [("atomic", []), ("source", [])])])
+def test_an_atomic_beyond_its_buffer_stands_under_the_index_of_its_line(
+    line: int, expected: list[tuple[str, list[str]]]
+) -> None:
+    atomic = replace(claim("atomic"), finding=make_finding("TLA007"), source=replace(make_atomic().source, line=7))
+    index = replace(atomic, kind="source", finding=make_finding("TLS002"), source=replace(atomic.source, line=line))
+    assert shape(by_cause((atomic, index))) == expected
+
+
 @pytest.mark.parametrize(("blame", "blamed"), [("compiler", True), ("author", False)])
 def test_who_is_to_blame_stands_in_the_finding(blame: Blame, blamed: bool) -> None:
     """An atomic that is spelled wrong, and a launch that asks for too much, are no bug of the compiler."""

@@ -127,7 +127,7 @@ def _position(place: BufferElement, frame: Frame) -> tuple[Position, Mask | None
     parts = np.argwhere(mask.any(axis=0) & ~whole)
     if len(parts):
         world, lane = (int(n) for n in parts[0])
-        raise Illegal(f"access of {place.name} out of bounds", place.state.line, world, lane)
+        raise Illegal(f"access of {place.name} out of bounds", place.state.line, world, lane, place.name)
     return position, whole
 
 
