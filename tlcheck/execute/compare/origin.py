@@ -330,8 +330,11 @@ class _Search:
         return next((_shape(buffer) for buffer in allocated(body) if str(buffer.data.value) == name), ())
 
     def _read_by(self, step: TracedStep, parting: Parting) -> OriginAccess:
-        """The lowered read of the element of a step."""
+        """The lowered read of the element of a step. It has the source's statement only if it may do that."""
         reader, source = parting.reader, stmt_of(parting.source_reader)
+        own = self._counterparts.of(stmt_of(reader))
+        if own and source not in own:
+            source = None
         return OriginAccess(buffer_of(step), _index_of(step), stmt_of(reader), source, 0, _thread(reader))
 
     def _computed(self, parting: Parting, made: OriginAccess) -> ValueOrigin:

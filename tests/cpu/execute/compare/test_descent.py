@@ -9,8 +9,8 @@ import pytest
 from tests.cpu.execute.ops.tile.building import Kernel, add, load, number
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.execute.compare.descent import Descent
-from tlcheck.execute.compare.origin import origin_of
+from tlcheck.execute.compare.descent import Descent, Parting
+from tlcheck.execute.compare.origin import _Search, origin_of
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import LOWERED, SOURCE, Request
@@ -128,6 +128,22 @@ def test_registers_of_the_lowered_kernel_alone_stand_between_no_two_steps(writte
     assert found is not None
     told = ("other-index", "s[0]", "s[4]") if written else ("unwritten", "s[0]", "s[4]")
     assert (found.kind, found.lowered.element, found.source.element) == told
+
+
+def test_a_read_has_the_line_of_no_statement_that_it_does_not_do() -> None:
+    """s is loaded from A, from B, and from A again: as lowered the last one is not known from the first."""
+    kernel = Kernel(threads=32)
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s = kernel.tile("s", "float32", (32,), "shared")
+    loads = [Store(s, (kernel.tx,), load(each, kernel.tx), line=n) for n, each in ((21, a), (22, b), (24, a))]
+    source, last = kernel.function(*loads), replace(loads[2], line=0)
+    search = _Search.__new__(_Search)
+    search._counterparts = Counterparts(source, kernel.function(last))
+    reader, wanted = TracedStep("s[0]", "2.0", Origin(last)), TracedStep("s[0]", "1.0", Origin(loads[1]))
+    parting = Parting("other-operand", TracedStep("A[0]", "2.0"), TracedStep("B[0]", "1.0"), reader, wanted)
+    assert search._of_parting(parting).access.source is None
+    alike = replace(parting, source_reader=TracedStep("s[0]", "1.0", Origin(loads[0])))
+    assert search._of_parting(alike).access.source is loads[0]
 
 
 def _rest(value: Expr) -> Expr:
