@@ -44,9 +44,9 @@ def _between(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> b
 
 
 def _on_both_sides(t: KernelTraits, one: PlacedStatement, other: PlacedStatement) -> bool:
-    """Whether one of two statements stands before a pipeline with a product, and the other one behind it."""
+    """Whether one of two statements stands before a pipeline, and the other one behind it."""
     first, last = sorted((one, other), key=lambda p: p.stmt.lineno)
-    loops = [t.all[n].stmt for n in t.with_product()]
+    loops = [t.all[n].stmt for n in t.pipelines]
     return any(first.stmt.lineno < s.lineno and (s.end_lineno or 0) < last.stmt.lineno for s in loops)
 
 
@@ -121,6 +121,6 @@ _RELATIONS: Mapping[str, Callable[[KernelTraits, PlacedStatement, PlacedStatemen
     "a branch of a block between": _barriers_between,
     "on both sides of a pipeline": _on_both_sides,
     "both before a pipeline": lambda t, one, other: any(
-        max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.with_product()
+        max(one.stmt.lineno, other.stmt.lineno) < t.all[n].stmt.lineno for n in t.pipelines
     ),
 }

@@ -45,6 +45,12 @@ def unread_by_steps(t: KernelTraits) -> bool:
     return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
 
 
+def stored_by_steps(t: KernelTraits) -> bool:
+    """Whether a step of a pipeline stores elements of shared memory."""
+    stored = (p.written for n in t.pipelines for p in t.inside(n) if isinstance(p.stmt, ast.Assign))
+    return any(t.scopes.get(name) == "shared" for name in stored)
+
+
 def never_read(t: KernelTraits) -> bool:
     """Whether a pipeline loads a tile that neither a step of it nor a later statement reads."""
     for place in t.pipelines:

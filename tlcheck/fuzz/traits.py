@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from tlcheck.fuzz import staged_tiles as staged
 from tlcheck.fuzz.conditions import asks_twice, changes_what_it_asked
 from tlcheck.fuzz.constructs import SCANS, pitches_in, scopes_in
 from tlcheck.fuzz.operand_rows import reads_row_of_operand
 from tlcheck.fuzz.small_loops import adds_by_few
-from tlcheck.fuzz.staged_tiles import asked_for, begins_late, never_read, scanned, unread_by_steps, used_after, viewed
 
 _SETS = ("fill", "clear")
 
@@ -141,10 +141,10 @@ def _stages(p: PlacedStatement) -> int:
     return sum(numbers)
 
 
-def _is_by_threads(t: KernelTraits, p: PlacedStatement) -> bool:
-    """Whether it loads a tile of a tensor whose rows no bulk copy can take: their bytes are no multiple of 16."""
+def _is_by_elements(t: KernelTraits, p: PlacedStatement) -> bool:
+    """Whether it is T.Parallel, or loads a tile whose rows no bulk copy can take: their bytes are no multiple of 16."""
     source = _base(p.call.args[0]) if p.is_load and p.call is not None else ""
-    return t.scopes.get(p.written) == "shared" and t.pitches.get(source, 0) % 16 > 0
+    return p.name == "Parallel" or (t.scopes.get(p.written) == "shared" and t.pitches.get(source, 0) % 16 > 0)
 
 
 def _constant(e: ast.expr) -> bool:
@@ -530,8 +530,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     ),
     "load in a loop of a step": _loaded_in_a_loop,
     "tile loaded before and in a pipeline": _loaded_before,
-    "elements in a pipeline": lambda t: any(
-        p.name == "Parallel" or _is_by_threads(t, p) for n in t.with_product() for p in t.inside(n)
+    "elements in a pipeline": lambda t: (
+        staged.stored_by_steps(t) or any(_is_by_elements(t, p) for n in t.with_product() for p in t.inside(n))
     ),
     "operand read before": _operand(1, _is_read_before),
     "operand read after": _operand(1, _is_read_after),
@@ -577,14 +577,14 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "turning index": lambda t: _modulo(t, lambda n: isinstance(n.left, ast.BinOp)),
     "odd modulus": lambda t: _modulo(t, _odd),
     "element set by all in a loop": _set_by_all,
-    "tile that no step reads": unread_by_steps,
+    "tile that no step reads": staged.unread_by_steps,
     "row of an operand": reads_row_of_operand,
-    "view of a tile in a pipeline": viewed,
-    "tile in a condition of a step": asked_for,
-    "scan of a tile in a pipeline": scanned,
-    "tile that nothing reads": never_read,
-    "tile used after its pipeline": used_after,
-    "pipeline that begins late": begins_late,
+    "view of a tile in a pipeline": staged.viewed,
+    "tile in a condition of a step": staged.asked_for,
+    "scan of a tile in a pipeline": staged.scanned,
+    "tile that nothing reads": staged.never_read,
+    "tile used after its pipeline": staged.used_after,
+    "pipeline that begins late": staged.begins_late,
     "registers turned": lambda t: any(
         t.scopes.get(name) == "fragment" and any(isinstance(n, ast.BinOp) for n in ast.walk(index))
         for _, name, index in _indices(t)

@@ -364,6 +364,24 @@ def test_a_table_may_be_read_behind_the_pipeline() -> None:
     assert known(sides, "on both sides of a pipeline", kernels()["table"][1], "0.1.15") == "table"
 
 
+@pytest.mark.parametrize(("step", "stores"), [("m[0] = k", True), ("B[k] = m[0]", False)])
+def test_a_step_that_stores_to_shared_memory_needs_no_product(step: str, stores: bool) -> None:
+    text = (
+        "def main():\n    with T.Kernel(1, threads=128) as bx:\n        s = T.alloc_shared((64,), 'float32')\n"
+        "        m = T.alloc_shared((1,), 'int32')\n        T.transpose(A, s)\n"
+        f"        for k in T.Pipelined(4, num_stages=2):\n            {step}\n        T.copy(s, B)\n"
+    )
+    assert ("elements in a pipeline" in traits(text)) == stores
+    assert "on both sides of a pipeline" in relations(text, 8, 5)
+    told = known(
+        Symptom("TLR001", "unordered", "tl.ThreadSync", "T.copy shared global", "T.transpose shared shared"),
+        "between the write of s at line 5 and the read of s at line 8; on both sides of a pipeline",
+        text,
+        "0.1.15",
+    )
+    assert told == ("table" if stores else "")
+
+
 @pytest.mark.parametrize(("row", "by_threads"), [(66, True), (64, False)])
 def test_rows_that_no_bulk_copy_takes_are_copied_by_threads(row: int, by_threads: bool) -> None:
     text = (
