@@ -40,7 +40,7 @@ tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 Click a name for the wrong CUDA, the guilty pass, TileLang's issue (searched 2026-11-29) and what an H200 did.
 Tests keep the verdicts of 13 releases in [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 82 of them, 46 in the order or legality of accesses. 50 were wrong on
+0.1.15 has 84 of them, 47 in the order or legality of accesses. 50 were wrong on
 [an H200](../results/h200/README.md), or stopped there. Workarounds are what
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """

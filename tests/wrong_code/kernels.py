@@ -1475,6 +1475,40 @@ def floats_after_halves():
 
 
 @tilelang.jit
+def padded_with_ones():
+    """Numbers that are converted, with ones behind them."""
+
+    @T.prim_func
+    def main(A: T.Tensor((1024,), "int32"), B: T.Tensor((4096,), "float16")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((1024,), "int32")
+            T.copy(A, s)
+            for i in T.Parallel(4096):
+                B[i] = T.if_then_else(i < 1024, T.cast(s[i], "float16"), T.cast(1, "float16"))
+
+    return main
+
+
+@tilelang.jit
+def converted_where_positive():
+    """Pairs of registers are set where an element that both ask for is positive."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "int32"), B: T.Tensor((16, 64), "float32")):
+        with T.Kernel(1, threads=256) as _:
+            s = T.alloc_shared((16, 64), "int32")
+            f = T.alloc_fragment((16, 64), "float32")
+            T.copy(A, s)
+            T.clear(f)
+            for i, j in T.Parallel(16, 64):
+                if s[i, j // 2] > 0:
+                    f[i, j] = T.cast(s[i, j], "float32")
+            T.copy(f, B)
+
+    return main
+
+
+@tilelang.jit
 def cleared_then_set():
     """Each step of a pipeline clears a tile, then loads a part of it."""
 
@@ -1976,3 +2010,5 @@ mingled = Case(smallest_before_a_pipeline, {}, ("sm_90",))
 miscounted = Case(stored_in_each_round, {}, ("sm_90",))
 outlived = Case(read_after_a_pipeline)
 unawaited = Case(begun_at_the_block, {}, ("sm_80",))
+exposed = Case(padded_with_ones)
+presumed = Case(converted_where_positive)

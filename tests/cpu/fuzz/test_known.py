@@ -38,6 +38,7 @@ SENTENCES = (
     "between the atomic of s at line 1 and the read of s at line 2",
     "between the read of s at line 1 and the write of t at line 2, which lie in the same memory",
     "256 threads reach a barrier that counts 128", "128 threads reach barrier 3, which counts 64",
+    "access of s out of bounds",
 )  # fmt: skip
 
 
@@ -261,6 +262,21 @@ def test_atomics_of_a_part_of_a_warp_are_a_trait() -> None:
     assert known(missing, atomic, text, "0.1.15") == "forgotten"
     assert known(missing, atomic, text.replace("T.Parallel(28)", "T.Parallel(32)"), "0.1.15") == ""
     assert known(missing, atomic.replace("of s at line 2", "of t at line 2"), text, "0.1.15") == ""
+
+
+def test_a_guarded_read_that_is_converted_is_told_from_one_that_is_not() -> None:
+    text, beyond = kernels()["exposed"][1], Symptom("TLL001", "illegal", "", "store shared in T.Parallel")
+    says = "access of s out of bounds"
+    assert known(beyond, says, text, "0.1.15") == "exposed"
+    assert known(beyond, says, text.replace("T.cast(s[i]", "T.max(s[i]"), "0.1.15") == ""
+    assert known(beyond, "bulk copy of s beyond the end of its memory", text, "0.1.15") == ""
+
+
+def test_a_condition_that_reads_a_tile_is_told_from_another_one() -> None:
+    text = kernels()["presumed"][1]
+    shows = Symptom("TLO002", "unguarded", "", "store fragment in T.Parallel", "T.copy global fragment")
+    assert known(shows, "", text, "0.1.15") == "presumed"
+    assert known(shows, "", text.replace("if s[i, j // 2] > 0", "if i > 0"), "0.1.15") == ""
 
 
 def test_memory_of_two_sizes_is_read_then_written() -> None:
