@@ -384,6 +384,12 @@ class _Claims:
         own = source.line if source is not None else 0
         return own or used or self._counterparts.line_near(stmt, buffer)
 
+    def _alone(self, illegal: Illegal) -> int:
+        """The only line that reads its buffer, or writes it, as the statement does; 0 where that is not known."""
+        names, buffer = self._counterparts.accessed(illegal.stmt), self._counterparts.name(illegal.buffer)
+        writes = buffer in names.writes
+        return 0 if writes == (buffer in names.reads) else line_of_use(self._source, illegal.buffer, writes)
+
     @cached_property
     def _counterparts(self) -> Counterparts:
         return Counterparts(self._source, self._snapshot.checkpoints[LOWERED])
@@ -391,7 +397,7 @@ class _Claims:
     def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
         writer = Writer(illegal.block, illegal.lane, Origin(illegal.stmt))
-        act = self._made(str(illegal), writer, LOWERED, buffer=illegal.buffer)
+        act = self._made(str(illegal), writer, LOWERED, self._alone(illegal), illegal.buffer)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         origin = access_in_words(self._snapshot, illegal, act.source or illegal.line)

@@ -215,6 +215,21 @@ def test_an_access_out_of_bounds_names_the_element_and_the_shape() -> None:
     assert claim.finding.origin.words == "s[256] is accessed (thread 4, TIR line 11); s has the shape [256]"
 
 
+def test_an_access_out_of_bounds_stands_where_alone_the_source_reads_the_buffer() -> None:
+    """TileLang reads the buffer ahead, in a statement that has the line of the loop."""
+    kernel = Kernel()
+    s, r = kernel.tile("s", "int32", (32,)), kernel.tile("r", "int32", (1,), "local")
+    b = kernel.tensor("B", "int32", (32,))
+    clear, used = Store(s, (kernel.tx,), number(0), line=3), Store(b, (kernel.tx,), load(s, kernel.tx), line=5)
+    ahead = Store(r, (number(0),), load(s, 32), line=4)
+    found = executed(kernel.snapshot([clear, used], [clear, ahead, used]), Request())
+    (claim,) = [c for c in found if c.kind == "legality" and c.finding]
+    assert claim.source.line == 5
+    assert claim.finding is not None
+    assert claim.finding.origin is not None
+    assert claim.finding.origin.line == 5
+
+
 def test_an_access_within_the_shape_is_beyond_the_memory() -> None:
     """A pass has changed the shape of a buffer, but not its memory."""
     snapshot = codec.loads(Path("tests/fixtures/wrong/store-0.1.7.post3.snapshot.json").read_text())
