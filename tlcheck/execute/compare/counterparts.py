@@ -83,7 +83,7 @@ class Counterparts:
             name: stmt
             for stmt, names in self._found
             if any(
-                e.op == "call" and library_name(str(e.value)).endswith("finalize_reducer")
+                e.op == "call" and library_name(str(e.value)).removesuffix("_v2").endswith("finalize_reducer")
                 for e in postorder(expressions(stmt))
             )
             for name in names.writes

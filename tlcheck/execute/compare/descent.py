@@ -92,6 +92,7 @@ class Descent:
             return self._by_a_store(source, lowered, *by) if source.input else None
         if (
             reader is not None
+            and not lowered.is_poison
             and self._name(source) in self._counterparts.reducers
             and self._name(reader) != self._name(source)
         ):

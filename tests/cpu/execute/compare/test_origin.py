@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region, variable
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.compare.counterparts import Counterparts
 from tlcheck.execute.compare.descent import Descent, Parting
@@ -334,6 +334,16 @@ def test_operands_of_one_value_go_together_in_their_places() -> None:
     source, lowered = TracedStep("f[0]", "0.0", sources=zeros), TracedStep("f[0]", "-1.0", sources=got)
     assert unlike(source, lowered) == [zeros[0]]
     assert unlike(lowered, source) == [got[0]]
+
+
+@pytest.mark.parametrize("name", ["finalize_reducer", "finalize_reducer_v2"])
+def test_what_a_reducer_leaves_is_known_by_both_names_of_its_end(name: str) -> None:
+    """One leaves the result in the reducer, the other one in registers."""
+    kernel = Kernel(threads=32)
+    reducer, result = (kernel.tile(tile, "float32", (32,), "local.fragment") for tile in "rf")
+    ends = call(name, region(reducer), *([region(result)] if name.endswith("v2") else []))
+    function = kernel.function(ends)
+    assert ("f" if name.endswith("v2") else "r") in Counterparts(function, function).reducers
 
 
 def test_registers_are_no_operand_in_shared_memory_of_their_value() -> None:
