@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tlcheck.fuzz.constructs import SCANS
 
 if TYPE_CHECKING:
-    from tlcheck.fuzz.traits import KernelTraits
+    from tlcheck.fuzz.traits import KernelTraits, PlacedStatement
 
 
 def viewed(t: KernelTraits) -> bool:
@@ -42,7 +42,7 @@ def scanned(t: KernelTraits) -> bool:
 def unread_by_steps(t: KernelTraits) -> bool:
     """Whether a pipeline loads a tile that no step of it reads."""
     bodies = (t.inside(place) for place in t.pipelines)
-    return any(p.is_load and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
+    return any(_loads(t, p) and not any(q.reads(p.written) for q in body) for body in bodies for p in body)
 
 
 def stored_by_steps(t: KernelTraits) -> bool:
@@ -55,7 +55,7 @@ def never_read(t: KernelTraits) -> bool:
     """Whether a pipeline loads a tile that neither a step of it nor a later statement reads."""
     for place in t.pipelines:
         body, (_, after) = t.inside(place), t.parted(place)
-        if any(p.is_load and not any(q.reads(p.written) for q in (*body, *after)) for p in body):
+        if any(_loads(t, p) and not any(q.reads(p.written) for q in (*body, *after)) for p in body):
             return True
     return False
 
@@ -76,6 +76,12 @@ def begins_late(t: KernelTraits) -> bool:
     """Whether no constant says at which step a pipeline begins."""
     calls = (t.all[place].call for place in t.pipelines)
     return any(c is not None and len(c.args) > 1 and not isinstance(c.args[0], ast.Constant) for c in calls)
+
+
+def _loads(t: KernelTraits, p: PlacedStatement) -> bool:
+    """Whether a statement copies a part of something into a buffer, or elements of a tensor to shared memory."""
+    stores = isinstance(p.stmt, ast.Assign) and t.scopes.get(p.written) == "shared"
+    return p.is_load or (stores and any(t.scopes.get(name) == "global" for name in p.names))
 
 
 def _loaded(t: KernelTraits, place: int) -> set[str]:

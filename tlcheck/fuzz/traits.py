@@ -277,7 +277,7 @@ def _signed_by_cast(t: KernelTraits) -> bool:
 
 
 def _small_reducer(t: KernelTraits) -> bool:
-    """Whether a loop over fewer elements than the block has threads updates a reducer, not finished in batches."""
+    """Whether a loop over fewer elements than threads, of which a pipeline may add 128, updates a whole reducer."""
     if any("batch=" in ast.unparse(p.stmt) for p in t.all if p.name == "finalize_reducer"):
         return False
     for p in t.all:
@@ -285,7 +285,7 @@ def _small_reducer(t: KernelTraits) -> bool:
         names = p.names | {p.written}
         if isinstance(loop, ast.For) and any(t.scopes.get(name) == "reducer" for name in names):
             sizes = [a.value for a in getattr(loop.iter, "args", ()) if isinstance(a, ast.Constant)]
-            if math.prod(n for n in sizes if isinstance(n, int)) < t.threads:
+            if math.prod(n for n in sizes if isinstance(n, int)) < t.threads + 128 * bool(t.pipelines):
                 return True
     return False
 

@@ -226,6 +226,32 @@ def test_tiles_used_after_a_pipeline_and_late_beginnings_are_traits() -> None:
     assert late not in traits(found["unawaited"].replace("Pipelined(bx, 8", "Pipelined(1, 8"))
 
 
+def test_a_tile_that_a_loop_loads_is_like_one_that_a_copy_loads() -> None:
+    text, loop = kernels()["unread"][1], "for i in T.Parallel(1024):\n                    e[i] = {}\n"
+    unread = "tile that nothing reads"
+    assert unread in traits(text.replace("T.copy(E, e)\n", loop.format("E[i]")))
+    assert unread not in traits(text.replace("T.copy(E, e)\n", loop.format("1.0")))
+
+
+def test_reads_and_atomics_beside_a_barrier_of_some_threads_are_known() -> None:
+    """An atomic of a tile that all have set; a store into one that all have read. In a while loop, of one statement."""
+    found = {name: text for name, (_, text) in kernels().items()}
+    missing = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.atomic_add shared", "T.clear shared")
+    says = "between the write of s at line 1 (thread 63) and the atomic of s at line 2 "
+    assert known(missing, says, found["partial"], "0.1.15") == "partial"
+    assert known(missing, says.replace("atomic of s", "atomic of t"), found["partial"], "0.1.15") == ""
+    store = Symptom("TLR001", "unordered", "tl.ThreadSync", "store shared in T.Parallel", "T.copy shared fragment")
+    read = "between the read of s at line 1 (thread 32) and the write of s at line 2 "
+    assert known(store, read, found["partial"], "0.1.15") == "partial"
+    again = Symptom("TLR001", "unordered", "tl.ThreadSync", "T.copy global shared", "T.copy global shared")
+    turned = "between the read of s at line 4 (thread 7) and the write of s at line 4 (thread 0); both in a while loop"
+    assert known(again, turned, found["repeated"], "0.1.15") == "repeated"
+    assert (
+        known(again, turned.replace("s at line 4 (thread 0", "s at line 5 (thread 0"), found["repeated"], "0.1.15")
+        == ""
+    )
+
+
 def test_an_atomic_and_a_view_are_told_as_a_store_is() -> None:
     """Within a warp between an atomic and a bulk copy; and two writes of one buffer by two names."""
     text = kernels()["hoisted"][1]
@@ -492,10 +518,14 @@ def test_views_casts_and_kept_registers_are_told_apart() -> None:
 def test_a_reducer_of_a_small_tile_has_fewer_elements_than_threads() -> None:
     text = kernels()["unreduced"][1].replace("Parallel(tile, tile)", "Parallel(2, 2)")
     assert "reducer of a small tile" in traits(text)
-    assert "reducer of a small tile" not in traits(text.replace("threads=32", "threads=4"))
+    as_many = text.replace("threads=32", "threads=4")
+    assert "reducer of a small tile" not in traits(as_many)
+    assert "reducer of a small tile" in traits(
+        as_many.replace("T.serial(columns // tile)", "T.Pipelined(4, num_stages=2)")
+    )
     shows = Symptom("TLO001", "other-value", "", "store reducer in T.Parallel")
     assert known(shows, "", text, "0.1.15") == "unreduced"
-    assert known(shows, "", text.replace("threads=32", "threads=4"), "0.1.15") == ""
+    assert known(shows, "", as_many, "0.1.15") == ""
 
 
 def test_widened_numbers_have_their_name_on_amd_too() -> None:
