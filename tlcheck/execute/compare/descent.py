@@ -101,9 +101,9 @@ class Descent:
         if again is not None:
             step, own, loop = again
             return Parting("overwritten", step, own, lowered, source, again=loop)
-        other, called = self._counterparts.only(lowered.origin.stmt), self._name(lowered)
+        other, called = self._other_than(source, lowered), self._name(lowered)
         is_in_place = called not in self._counterparts.names or called == self._name(source)
-        if is_in_place and other is not None and source.origin.stmt not in (None, other):
+        if is_in_place and other is not None and source.origin.stmt is not None:
             return self._by_other_statements(source, lowered, other, *by)
         return self._of_operands(source, lowered)
 
@@ -232,6 +232,17 @@ class Descent:
         is_guarded = self._counterparts.is_guarded(other) and not is_done  # the source does it, so its condition holds
         kind: PartingKind = "unguarded" if is_guarded else "other-index"
         return Parting(kind, lowered, source, None, None, stmt=other)
+
+    def _other_than(self, source: TracedStep, lowered: TracedStep) -> Stmt | None:
+        """The statement of the source whose write a lowered one is, where that is not the one of a step of the source.
+
+        Of several that it may be, the last one stands for all of them, if all come before that of the step.
+        """
+        found, own = self._counterparts.of(stmt_of(lowered)), stmt_of(source)
+        if not found or own is None or own in found:
+            return None
+        is_known = len(found) == 1 or all(self._counterparts.is_before(stmt, own) for stmt in found)
+        return found[-1] if is_known else None
 
     def _comes_later(self, reader: TracedStep | None, lowered: TracedStep, writes: Stmt) -> bool:
         """Whether a read of the source stands before the statement whose write the lowered kernel reads.

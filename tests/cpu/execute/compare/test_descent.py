@@ -146,6 +146,29 @@ def test_a_read_has_the_line_of_no_statement_that_it_does_not_do() -> None:
     assert search._of_parting(alike).access.source is loads[0]
 
 
+def test_a_write_of_one_of_several_statements_before_the_own_one_misses_that() -> None:
+    """s is loaded from A twice, then doubled. As lowered it is loaded alone, and no line tells by which of the two."""
+    kernel = Kernel(threads=32)
+    a, out = kernel.tensor("A", "float32", (32,)), kernel.tensor("C", "float32", (32,))
+    s = kernel.tile("s", "float32", (32,), "shared")
+    loads = [Store(s, (kernel.tx,), load(a, kernel.tx), line=n) for n in (21, 24)]
+    own = Store(s, (kernel.tx,), add(load(s, kernel.tx), load(s, kernel.tx)), line=25)
+    read = Store(out, (kernel.tx,), load(s, kernel.tx), line=30)
+    source = kernel.function(*loads, own, read)
+    descent = Descent(Counterparts(source, kernel.function(replace(loads[0], line=0), read)), {}, lambda step: None)
+    before = TracedStep("s[0]", "1.0", Origin(loads[0]), sources=(TracedStep("A[0]", "1.0", input=True),))
+    wanted = TracedStep("s[0]", "2.0", Origin(own), sources=(before,))
+    leaf = TracedStep("A[1]", "1.5", input=True)
+    got = TracedStep("m[0]", "1.5", Origin(replace(loads[0], line=0)), sources=(leaf,))
+    found = descent.parting(
+        TracedStep("C[0]", "2.0", Origin(read), sources=(wanted,)),
+        TracedStep("C[0]", "1.5", Origin(read), sources=(got,)),
+    )
+    assert found is not None
+    assert (found.kind, found.source.element) == ("unwritten", "s[0]")
+    assert found.source.value == "2.0"
+
+
 def _rest(value: Expr) -> Expr:
     return Expr("truncmod", "int32", (value, number(5)))
 
