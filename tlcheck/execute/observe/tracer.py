@@ -21,7 +21,9 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.snapshot.ir import Function, Store, While
+from tlcheck.program.roles import WRITE, accesses
+from tlcheck.snapshot.ir import Function, Stmt, Store, While
+from tlcheck.snapshot.walk import expressions
 
 END = 1 << 62
 _MANY_READS = 256  # of one statement, of which each takes time
@@ -207,8 +209,11 @@ class Tracer(Observer):
         left = self._left.get(place)
         if not isinstance(position, np.ndarray) and (self._combines or isinstance(origin.stmt, Store)):
             left = None  # a number is the same object wherever it stands: only what waits may be where a copy arrives
-        if left is not None and left[2].stmt is not origin.stmt:  # a copy arrives where another statement waits for it
-            origin = left[2]
+        if left is not None and left[2].stmt is not origin.stmt:
+            if self._writes_itself(origin.stmt, place[0]):
+                left = None
+            else:  # a copy arrives where another statement waits for it
+                origin = left[2]
         if left is not None and not reads:
             reads = left[1]
         self._left[place] = (position, reads, origin)
@@ -216,6 +221,13 @@ class Tracer(Observer):
         for query in self._queries.get(self._roots[id(memory)], ()):
             if self._number < query.before:
                 self._answer(query, memory, position, value, mask, reads, explained, origin)
+
+    def _writes_itself(self, stmt: Stmt | None, root: int) -> bool:
+        """Whether a statement names an allocation as what it writes."""
+        if isinstance(stmt, Store):
+            return True
+        named = (access for e in expressions(stmt) for access in accesses(e)) if stmt is not None else ()
+        return any(data.uid == root and mode & WRITE for data, mode in named)
 
     def _origin(self) -> Origin:
         if self._behalf is not None:
@@ -249,9 +261,6 @@ class Tracer(Observer):
         worlds = len(self._machine.worlds)
         world = 0 if worlds == 1 else index[-2] if len(shape) > 1 and shape[-2] == worlds else None
         self.worlds |= set() if world is None else {0} if worlds == 1 else set(all_hit[:, -2].tolist())
-        before = self.found.get(query)
-        if before is not None and _is_poison(before.value) and _is_poison(written):
-            return  # what is added to poison is poison: the first write that made it so tells why
         groups = (
             [] if explained is None else [[self.cell(*one) for one in group] for group in explained.operands(index)]
         )
@@ -260,6 +269,11 @@ class Tracer(Observer):
             sources = self._members(groups, reads, written)
         else:
             sources = self._term(groups, reads) if terms else self._sources(reads, index, shape)
+        before = self.found.get(query)
+        if before is not None and _is_poison(before.value) and _is_poison(written):
+            keeps = explained.keeps if explained is not None else self._combines
+            if keeps or any(source.cell == query.cell for source in sources):
+                return  # what is added to poison is poison: the first write that made it so tells why
         if query.past == id(origin.stmt):
             if explained is None or explained.keeps:
                 return

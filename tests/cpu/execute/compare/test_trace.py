@@ -20,6 +20,7 @@ from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.sum_terms import is_addition
 from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
+from tlcheck.execute.observe.tracer import Tracer, last_write
 from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Evaluate, Expr, Seq, Snapshot, Stmt, Store, While
@@ -346,3 +347,47 @@ def test_an_atomic_of_the_first_element_is_not_the_last_store_of_a_variable() ->
     assert [step.value for step in steps(found)][:2] == ["6", "6"]
     assert found.sources[0].origin is not None
     assert found.sources[0].origin.stmt is atomic
+
+
+def _last_written(*body: Stmt, kernel: Kernel) -> int:
+    """The line of the statement that wrote an element of B last, in a kernel that is lowered to itself."""
+    found = traced(kernel.snapshot(body, body), (3,))
+    lines = {step.origin.stmt.line for step in (found.source, found.lowered) if step.origin and step.origin.stmt}
+    assert len(lines) == 1
+    return lines.pop()
+
+
+@pytest.mark.parametrize("set_first", [True, False])
+def test_of_two_stores_into_an_element_the_second_one_is_told(set_first: bool) -> None:
+    """Also where both store what nothing has written."""
+    kernel = Kernel()
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s = kernel.tile("s", "float32", (32,))
+    first = [Store(s, (kernel.tx,), load(a, kernel.tx), line=4)] if set_first else []
+    twice = [Store(b, (kernel.tx,), load(s, kernel.tx), line=n) for n in (5, 6)]
+    assert _last_written(*first, *twice, kernel=kernel) == 6
+
+
+def test_of_two_operators_that_write_one_region_the_second_one_is_told() -> None:
+    """Both have the same object for the places that they write, as a copy has where it is waited for."""
+    kernel = Kernel()
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    copies = [call("copy", region(a), region(b)) for _ in range(2)]
+    machine = kernel.machine(*copies)
+    asked, places = last_write(machine, "B", 0, 3), np.arange(32)
+    tracer = Tracer(machine, [asked])
+    tracer.allocated(asked.cell.root, machine.pages("B"))
+    for machine.state.at in (*copies, call("ptx_wait_group", number(0))):
+        tracer.put(machine.pages("B"), places, 1.0, None)
+    assert tracer.found[asked].origin.stmt is copies[1]
+
+
+def test_of_what_is_added_to_what_nothing_wrote_the_first_one_is_told() -> None:
+    kernel = Kernel()
+    a, b = (kernel.tensor(name, "float32", (32,)) for name in "AB")
+    s = kernel.tile("s", "float32", (32,))
+    sums = [
+        Store(b, (kernel.tx,), Expr("add", "float32", (load(b, kernel.tx), load(other, kernel.tx))), line=n)
+        for n, other in ((5, s), (6, a))
+    ]
+    assert _last_written(*sums, kernel=kernel) == 5
