@@ -555,7 +555,8 @@ _TRAITS: Mapping[str, Callable[[KernelTraits], bool]] = {
     "atomics of a part of a warp": adds_by_few,
     "atomic before a pipeline": lambda t: _calls(t, False, "atomic_"),
     "scan in or after a pipeline": lambda t: _calls(t, True, *SCANS) or _calls_inside(t, *SCANS),
-    "reducer after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer"),
+    "reducer in or after a pipeline": lambda t: _calls(t, True, "reducer_", "finalize_reducer")
+    or _calls_inside(t, "finalize_reducer"),
     "scan after a product": lambda t: any(
         p.name == "gemm" and any(q.name in SCANS for q in t.all[n:]) for n, p in enumerate(t.all)
     ),

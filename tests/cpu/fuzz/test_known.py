@@ -424,6 +424,16 @@ def test_a_step_that_stores_to_shared_memory_needs_no_product(step: str, stores:
     assert told == ("table" if stores else "")
 
 
+@pytest.mark.parametrize(("loop", "has"), [("Pipelined(4, num_stages=2)", True), ("serial(4)", False)])
+def test_a_reducer_in_a_pipeline_is_one_that_nothing_may_set(loop: str, has: bool) -> None:
+    text = (
+        "def main():\n    with T.Kernel(1, threads=128) as bx:\n"
+        f"        for k in T.{loop}:\n            T.finalize_reducer(r)\n            T.copy(r, f)\n"
+    )
+    shows = Symptom("TLO002", "other-value", "tl.LowerTileOp", "store reducer in T.Parallel")
+    assert known(shows, "", text, "0.1.15") == ("unset" if has else "")
+
+
 @pytest.mark.parametrize(("row", "by_threads"), [(66, True), (64, False)])
 def test_rows_that_no_bulk_copy_takes_are_copied_by_threads(row: int, by_threads: bool) -> None:
     text = (
