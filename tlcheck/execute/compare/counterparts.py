@@ -7,6 +7,7 @@ does: then nothing is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 
 from tlcheck.program.lines import nearest_line
@@ -51,7 +52,7 @@ class Counterparts:
             if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
         )
         parameters = {buffer.name for buffer in source.buffers}
-        self._lowered, parts = lowered, _parts_of_memory(lowered)
+        self._source, self._lowered, parts = source, lowered, _parts_of_memory(lowered)
         pointers = {*_called(lowered), *(parts & self._lowered_called.keys())}
         self.lowered_names = frozenset(self._lowered_called[pointer] for pointer in pointers) | parameters
         self._added = parts - self.names
@@ -172,19 +173,38 @@ class Counterparts:
         """The line of a lowered statement, else the nearest one; 0 if none has one.
 
         If the nearest one does something else, it is a later one that may be meant: of several statements that do the
-        same and have no line, each has the next one. buffer: accessed by one of which it is not known what it does.
+        same and have no line, each has the next one. One that has the line of a loop is none that another statement
+        does alone. buffer: accessed by one of which it is not known what it does.
         """
         near, buffer = nearest_line(self._lowered, stmt), self.name(buffer)
-        lines = [other.line for other in self.of(stmt)] or [
+        done = self.of(stmt)
+        left = [other for other in done if stmt.line and id(other) not in self._done_alone] or done
+        lines = [other.line for other in left] or [
             other.line for other, names in self._found if buffer in names.reads | names.writes
         ]
         later = sorted(line for line in lines if line > near)
-        if stmt.line or near in lines or not later:
+        if self._has_line(stmt) or near in lines or not later:
             return near
         own, before = self.accessed(stmt), 0
         for other in takewhile(lambda other: other is not stmt, statements(self._lowered.body)):
-            before = 0 if other.line else before + bool(own.writes and self.accessed(other) == own)
+            before = 0 if self._has_line(other) else before + bool(own.writes and self.accessed(other) == own)
         return later[min(before, len(later) - 1)]
+
+    def _has_line(self, stmt: Stmt) -> bool:
+        """Whether a statement has a line of its own: a pass may have given it that of a loop around it."""
+        return bool(stmt.line) and (isinstance(stmt, For) or stmt.line not in self._heads)
+
+    @cached_property
+    def _heads(self) -> frozenset[int]:
+        """The lines of the source's serial loops that read nothing."""
+        loops = [s for s in statements(self._source.body) if isinstance(s, For) and s.kind != "parallel"]
+        return frozenset(s.line for s in loops if not any(True for e in expressions(s) for _ in accesses(e)))
+
+    @cached_property
+    def _done_alone(self) -> frozenset[int]:
+        """The ids of the source's statements that a lowered statement does, which does no other."""
+        own = (self.of(stmt) for stmt in statements(self._lowered.body))
+        return frozenset(id(found[0]) for found in own if len(found) == 1)
 
     def is_before(self, one: Stmt, other: Stmt) -> bool:
         """Whether a statement of the source stands before another."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.snapshot.ir import Alloc, Buffer, Function, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Seq, Stmt, Store
 
 KERNEL = Kernel()
 A, B = KERNEL.tensor("A", "float32", (32,)), KERNEL.tensor("B", "float32", (32,))
@@ -32,6 +32,18 @@ def test_several_that_do_the_same_have_the_next_lines(place: int, line: int) -> 
 
 def test_one_after_its_own_line_has_that() -> None:
     assert near([SOURCE[1], replace(LOAD)], 1) == 13
+
+
+def test_the_line_of_a_loop_around_is_none_of_a_statement() -> None:
+    """Of two statements that have it, the first does line 13 alone; what the second one reads is hidden."""
+    k = variable("k")
+    step = [replace(LOAD, line=13), replace(Store(S, (TX,), load(F, TX)), line=15), replace(READ, line=16)]
+    hidden = Store(S, (TX,), load(KERNEL.tile("g", "float32", (32,), "local"), TX))
+    KERNEL.tiles.pop()
+    lowered = [replace(stmt, line=12) for stmt in (LOAD, hidden, READ)]
+    source, other = (For(k, number(0), number(4), "serial", Seq(tuple(body)), line=12) for body in (step, lowered))
+    found = Counterparts(KERNEL.function(source), KERNEL.function(other))
+    assert [found.line_near(stmt, "s") for stmt in lowered] == [13, 15, 16]
 
 
 @pytest.mark.parametrize(("buffer", "line"), [("s", 13), ("B", 14), ("f", 11), ("unknown", 11), ("", 11)])
