@@ -176,6 +176,9 @@ class Counterparts:
         same and have no line, each has the next one. One that has the line of a loop is none that another statement
         does alone. buffer: accessed by one of which it is not known what it does.
         """
+        finished = self.reducers.keys() & self.accessed(stmt).writes if _reduces(stmt) else ()
+        if finished:
+            return max(self.reducers[name].line for name in finished)
         near, buffer = nearest_line(self._lowered, stmt), self.name(buffer)
         done = self.of(stmt)
         left = [other for other in done if stmt.line and id(other) not in self._done_alone] or done
@@ -231,6 +234,11 @@ class Counterparts:
             return None
         shared = [guard for guard in found[0] if all(guard in others for others in found)]
         return shared[0] if shared else None
+
+
+def _reduces(stmt: Stmt) -> bool:
+    """Whether threads reduce among them what each of them has."""
+    return any(e.op == "str" and "AllReduce<" in str(e.value) for e in postorder(expressions(stmt)))
 
 
 def _alike(lowered: NamedBuffers, source: NamedBuffers) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, variable
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, region, text, variable
 from tlcheck.execute.compare.counterparts import Counterparts
-from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store
 
 KERNEL = Kernel()
 A, B = KERNEL.tensor("A", "float32", (32,)), KERNEL.tensor("B", "float32", (32,))
@@ -73,3 +73,17 @@ def test_a_statement_is_the_one_on_its_line_or_in_the_loop_there(line: int, foun
     counterparts = Counterparts(KERNEL.function(replace(SET, line=11), looped), KERNEL.function(hidden))
     only = counterparts.only(hidden)
     assert (0 if only is None else only.line) == found
+
+
+@pytest.mark.parametrize(
+    ("function", "line"), [("tl::AllReduce<tl::SumOp, 32, 1>::run", 17), ("tl::other<1>::run", 16)]
+)
+def test_threads_that_reduce_among_them_finish_the_reducer(function: str, line: int) -> None:
+    """It stands in a loop of another statement, which has nothing to do with it."""
+    finish, k = replace(call("finalize_reducer", region(F)), line=17), variable("k")
+    other = Store(A, (TX,), number(0), line=16)
+    reduced = Store(F, (TX,), Expr("call", "float32", (text(function), load(F, TX)), "call_extern"))
+    source = [*SOURCE, For(k, number(0), number(4), "serial", other), finish]
+    lowered = For(k, number(0), number(4), "serial", Seq((other, reduced)))
+    found = Counterparts(KERNEL.function(*source), KERNEL.function(lowered))
+    assert found.line_near(reduced, "workspace") == line
