@@ -132,9 +132,9 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     """One element of an output that is not what was written.
 
     got, expected: as Python writes the number (`nan` is none in JSON), or `poison` for what was never written. inputs:
-    which, in words. writer: who wrote it last, None if nobody did. written, lowered: the first steps of its trace at
-    each level: a write, and below it what that read; none where it cannot be traced. terms: where it is a sum, what is
-    added too often or not at all; others: how many more such values there are.
+    which, in words. writer: who wrote it last, None if nobody did or if that is not known. written, lowered: the first
+    steps of its trace at each level: a write, and below it what that read; none where it cannot be traced. terms: where
+    it is a sum, what is added too often or not at all; others: how many more such values there are.
     """
 
     index: tuple[int, ...]
@@ -162,7 +162,8 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
 
     def words(self, buffer: str) -> str:
         """`dQ[0, 1] is 0.5, expected 2.0 (random, seed 0); last is the write of block (0, 0), thread 5`."""
-        writer = f"; last is {self.writer.words}" if self.writer is not None else "; nothing wrote it"
+        nobody = "; nothing wrote it" if self.lowered else ""  # else that is not known
+        writer = f"; last is {self.writer.words}" if self.writer is not None else nobody
         writer = f"; {'; '.join(self.sum)}" if self.terms else writer
         inputs = f" ({self.inputs})" if self.inputs else ""
         return f"{indexed(buffer, self.index)} is {self.got}, expected {self.expected}{inputs}{writer}"
