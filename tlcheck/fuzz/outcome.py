@@ -19,7 +19,7 @@ SORTS: dict[Sort, str] = {
     "refuted": "TileLang is to blame",
     "author": "the source is not well defined: it does not count",
     "undecided": "a claim is undecided, none refuted",
-    "refused": "TileLang raises an error",
+    "refused": "TileLang, nvcc or the GPU refuses it",
     "crashed": "TileLang dies, or does not end",
     "failed": "tlcheck itself fails, or does not come to an end: a bug of tlcheck",
 }
