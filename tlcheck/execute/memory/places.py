@@ -263,7 +263,7 @@ def _is_same(a: Located, b: Located) -> bool:
         return False
     if a.outside is not None or b.outside is not None or a.crooked is not None or b.crooked is not None:
         return False
-    return x.shape == y.shape and bool(x.flat[0] == y.flat[0]) and np.array_equal(x, y)
+    return x.shape == y.shape and (not x.size or bool(x.flat[0] == y.flat[0])) and np.array_equal(x, y)
 
 
 def _beyond(index: Value, limit: Value) -> Mask | None:

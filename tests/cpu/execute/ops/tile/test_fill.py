@@ -7,10 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, call, load, poisoned, random, region, whole_pointer
+from tests.cpu.execute.ops.tile.building import (
+    Kernel,
+    add,
+    call,
+    load,
+    multiply,
+    number,
+    poisoned,
+    random,
+    region,
+    variable,
+    whole_pointer,
+)
 from tlcheck.execute.compare.both_levels import execute
 from tlcheck.execute.request import Request
-from tlcheck.snapshot.ir import Expr, If, Store
+from tlcheck.snapshot.ir import Expr, For, If, Store
 
 
 @pytest.mark.parametrize(
@@ -52,6 +64,15 @@ def test_a_part_of_a_tile_and_of_a_tensor() -> None:
     expected = b.copy()
     expected[1:3, 4:] = 9.0
     assert np.array_equal(found, expected)
+
+
+def test_regions_without_elements_from_several_rows() -> None:
+    """`T.fill(s[k * 2 : 4], 9.0)` in a loop: what is left of 4 rows is soon nothing, and then less."""
+    kernel, k = Kernel(), variable("k")
+    tile, target = kernel.tile("s", "float32", (4,)), kernel.tensor("B", "float32", [4])
+    rest = region(tile, (multiply(k, 2),), (add(4, multiply(k, -2)),))
+    loop = For(k, number(0), number(5), "serial", call("fill", rest, Expr("float", "float32", (), 9.0)))
+    assert np.array_equal(kernel.run(loop, call("copy", region(tile), region(target)))["B"], np.full(4, 9.0))
 
 
 def test_a_whole_buffer_by_pointer() -> None:
