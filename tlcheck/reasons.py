@@ -236,8 +236,9 @@ ALL_NAN = ReasonKind(
 OVERFLOW = ReasonKind(
     "U023",
     "overflow",
-    "numbers grow larger than float64 holds",
-    "Sums or products of the random inputs overflow. From there on the order of additions decides the value.",
+    "numbers grow larger than their type holds",
+    "Sums or products of the random inputs overflow. From there on the order of additions decides the value of a "
+    "float. TileLang simplifies int32 as if it never overflowed: it makes `i + 2` of `(i * 4 + 8) // 4`.",
     "declare `inputs` in the case with values as large as the kernel expects.",
 )
 TIE = ReasonKind(

@@ -35,6 +35,7 @@ class Options:
     plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
+    wide: sums and products of int32 have 64 bits, and so have floats that become int32.
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
     cleared: the allocations of a block that begin as zeros, by number; None for all. ABSENT: what a shuffle reads of
@@ -60,6 +61,7 @@ class Options:
     order: int = 0
     barriers: bool = True
     printed: bool = False
+    wide: bool = False
     alike: bool = False
     chance: bool = False
     cleared: frozenset[int] | None = frozenset()

@@ -16,7 +16,20 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _KEEPING = ("if_then_else", "likely", "reinterpret", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
 _ADDRESSES = ("access_ptr", "tvm_access_ptr", "address_of", "region", "copy")
-_COMPUTING = operators.named("ring") | {"floordiv", "truncdiv"}
+_RING = operators.named("ring")
+_COMPUTING = _RING | {"floordiv", "truncdiv"}
+
+
+def leaves_type(e: Expr) -> bool:
+    """Whether an operation's result may leave a signed type of 32 bits: a sum, a difference or a product."""
+    return e.op in _RING and e.dtype.split("x")[0] == "int32"
+
+
+@lru_cache(maxsize=64)
+def overflows(function: Function) -> bool:
+    """Whether what a kernel computes of the integers of tensors, and of floats cast to integers, may leave 32 bits."""
+    tensors = {b.data.uid for b in function.buffers if "int" in b.dtype}
+    return any(map(leaves_type, _computing(function, tensors, casts=True)[0]))
 
 
 @lru_cache(maxsize=64)

@@ -25,6 +25,7 @@ from tlcheck.execute.compare.leaving import LeavingAtomics
 from tlcheck.execute.compare.missed import where_endless, without_own
 from tlcheck.execute.compare.output_outcome import OutputOutcome
 from tlcheck.execute.compare.output_verdicts import OutputVerdicts
+from tlcheck.execute.compare.overflows import Overflows
 from tlcheck.execute.compare.own_faults import OwnFaults, OwnReads
 from tlcheck.execute.compare.own_order import OwnOrder
 from tlcheck.execute.compare.partial_tiles import PartialTiles
@@ -184,6 +185,7 @@ class _Judge:
         order = OwnOrder(levels, draw, self._contestable(watching, outputs))
         exits = SourceExits(levels, draw)
         outputs = list(map(order.of_refuted, outputs))
+        outputs = list(map(Overflows(levels, draw, source, lowered).of_refuted, outputs))
         reads: list[OwnReads] = [LeavingAtomics(levels, exits), FragmentReads(levels, draw)]
         tiles = PartialTiles(levels, draw)
         reads += [IndicesFromEnd(levels, draw, exits, lowered), tiles]

@@ -92,7 +92,7 @@ def differences(levels: BothLevels, draw: Draw) -> Iterator[tuple[str, Differenc
     if asks(levels.source) or forgets(levels.source, levels.lowered):
         special = replace(draw, special=True)
         computes = computes_with_casts(levels.source)
-        yield from _differences(levels, special, floats=True if computes else None)
+        yield from _differences(levels, special, floats=True if computes else None, wide=computes)
         if computes:  # infinite floats become ends of integers, which leave their type: that is the author's
             yield from _differences(levels, replace(special, finite=True), floats=False)
     if ends := _ends(levels):
@@ -118,12 +118,14 @@ def _ends(levels: BothLevels) -> tuple[tuple[str, int], ...]:
 
 
 def _differences(
-    levels: BothLevels, special: Draw, floats: bool | None = None
+    levels: BothLevels, special: Draw, floats: bool | None = None, wide: bool = False
 ) -> Iterator[tuple[str, Difference, Draw]]:
-    """Outputs that differ with a draw. floats: of these alone, or of integers alone; None for all."""
+    """Outputs that differ with a draw. floats: of these alone, or of integers alone; None for all. wide: with integers
+    that do not overflow (`overflows`).
+    """
     world = levels.worlds[-1]
-    source = levels.source_invocation(special, worlds=[world])
-    lowered = levels.lowered_invocation(special, worlds=[world])
+    source = levels.source_invocation(special, worlds=[world], wide=wide)
+    lowered = levels.lowered_invocation(special, worlds=[world], wide=wide)
     if not _ends_well(source, lowered):
         return
     if special.ends and source.strayed:
@@ -139,7 +141,7 @@ def _differences(
         if compared.differs.any():
             if not by_chance:
                 by_chance.append(
-                    levels.source_invocation(special, levels.in_each_iteration, worlds=[world], chance=True)
+                    levels.source_invocation(special, levels.in_each_iteration, worlds=[world], chance=True, wide=wide)
                 )
                 if not _ends_well(*by_chance):
                     return

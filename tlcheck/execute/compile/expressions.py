@@ -39,6 +39,7 @@ from tlcheck.program.generated import as_printed, is_never_false, is_repeated
 from tlcheck.program.packing import packing
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
+from tlcheck.program.wraps import leaves_type
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
 from tlcheck.snapshot.arrays import ArrayNumbers, array_like
 from tlcheck.snapshot.dtypes import DType
@@ -48,6 +49,7 @@ from tlcheck.snapshot.operators import BINARY, Apply, meaning
 _WIDEST = 1 << 12  # lanes of a vector
 _FLOAT_DIVISIONS = ("div", "truncdiv", "floordiv", "floormod")
 _OF_BITS = frozenset(("reinterpret", "__ldg"))  # functions for which numbers are bits
+_INT32_ENDS, _FAR = 2.0**31, 2.0**40
 _ROUND_IS_EVEN = Release.of("0.1.11")  # the first release whose CUDA rounds as its folding of constants does
 
 
@@ -314,6 +316,8 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
         return lambda value: _broadcast(value, count, form)
     if program.options.printed and is_promoted(e):
         return _promoted(e)
+    if program.options.wide and leaves_type(e):
+        return _widened(e)
     if kind_of(e.dtype).is_float and e.op in _FLOAT_DIVISIONS:
         # TVM writes the division of floats that rounds down as `floor(a / b)`, and its remainder with that
         quotient = _settled(_divide, e, program)
@@ -335,6 +339,8 @@ def _cast(source: Kind, target: Kind, program: KernelProgram) -> Callable[..., A
     own, made = formatted(source, program), formatted(target, program)
     if program.options.field is not None and (own, made) != (source, target):
         raise NotModelled(f"{source.name} taken for another format")
+    if program.options.wide and source.is_float and target.name == "int32":
+        return lambda value: _past_ends(value, converted(value, source, target, exact))
     if (own, made) == (source, target):
         return lambda value: converted(value, source, target, exact)
 
@@ -344,6 +350,15 @@ def _cast(source: Kind, target: Kind, program: KernelProgram) -> Callable[..., A
         return found if made == target else reinterpreted(found, made, target, exact)
 
     return run
+
+
+def _past_ends(value: Value, found: Value) -> Value:
+    """What floats become as integers, also of those that int32 does not hold. found: in int32."""
+    if not isinstance(value, np.ndarray):
+        return found
+    with np.errstate(invalid="ignore"):
+        inside = ~(np.abs(value) >= _INT32_ENDS)
+    return np.where(inside, found, np.clip(np.where(inside, 0, value), -_FAR, _FAR).astype(np.int64))
 
 
 def formatted(kind: Kind, program: KernelProgram) -> Kind:
@@ -379,6 +394,20 @@ def _promoted(e: Expr) -> Callable[..., Any]:
         if any(isinstance(a, np.ndarray) for a in operands):
             return apply(*(np.asarray(a, np.int32) for a in operands))
         return wrapped(int(apply(*operands)), kind)
+
+    return run
+
+
+def _widened(e: Expr) -> Callable[..., Any]:
+    """An operation on lanes in 64 bits, whatever the type of its operands."""
+    apply, usual = meaning(e, _INTS), applied(e)
+    assert apply is not None
+    assert usual is not None
+
+    def run(*operands: Any) -> Any:
+        if any(isinstance(a, np.ndarray) for a in operands):
+            return apply(*(np.asarray(a, np.int64) for a in operands))
+        return usual(*operands)
 
     return run
 

@@ -66,6 +66,20 @@ def test_integers_that_leave_their_type_for_infinite_floats_are_the_authors(
     assert found == verdict
 
 
+@pytest.mark.parametrize(("least", "verdict"), [(0, "agreed"), (1, "refuted")])
+def test_integers_that_leave_their_type_choose_no_float(least: int, verdict: str) -> None:
+    """int(a) + 1 > int(a) is true, but for infinite a; int(a) + 1 > 1 is not."""
+    made = Asks()
+    b = made.kernel.tensor("F", "float32", (32,))
+    whole, unequal = Expr("cast", "int32", (made.given,)), compared("ne", made.given, made.again)
+    more = compared("gt", add(whole, 1), whole if least == 0 else number(least))
+    chosen = Expr("select", "float32", (more, made.given, HALF))
+    source, lowered = (Expr("select", "float32", (unequal, HALF, found)) for found in (chosen, made.given))
+    snapshot = made.kernel.snapshot((store(b, made.kernel.tx, source),), (store(b, made.kernel.tx, lowered),))
+    (found,) = (o for o in execute(snapshot).outputs if o.name == "F")
+    assert found.verdict == verdict
+
+
 @pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite"])
 def test_a_question_that_is_kept(name: str) -> None:
     made = Asks()
