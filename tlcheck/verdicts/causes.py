@@ -11,7 +11,7 @@ from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding, Kind, is_
 from tlcheck.witness import Accesses
 
 STOPPED = "as lowered: "  # how the reason of an output begins whose kernel an access stopped
-_BOUNDS, _ATOMIC_BOUNDS, _PART = "TLS002", "TLA007", "TLS012"
+_BOUNDS, _ATOMIC_BOUNDS, _ADDED, _PART = "TLS002", "TLA007", "TLA005", "TLS012"
 _EXPLAINS: Mapping[Kind, tuple[Kind, ...]] = {
     "atomic": ("legality", "order", "output"),
     "legality": ("output",),
@@ -28,8 +28,8 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     what is wrong begins there (`compare.derived`): nothing more can be said of it. An atomic that the device has wrong
     and the execution right explains that nothing is known of the outputs; so does an access that stops the kernel. An
     atomic whose index leaves its buffer as written is not compared, and is no fault of TileLang's where it leaves it as
-    lowered too: the author's is that index. Nor is the atomic of a
-    tile that only some threads of the block reach.
+    lowered too: the author's is that index. So it is where TileLang adds what the atomic reads beyond a tile. Nor is
+    the atomic of a tile compared that only some threads of the block reach.
     """
     explained: dict[int, int] = {}
     for place in range(len(claims)):
@@ -53,9 +53,14 @@ def _is_bound(claim: Claim) -> bool:
     )
 
 
-def _is_one_access(one: Claim, other: Claim) -> bool:
-    """Whether two claims are about one buffer on one line."""
-    return (one.buffer, one.source.line) == (other.buffer, other.source.line)
+def _is_of_index(atomic: Claim, bound: Claim) -> bool:
+    """Whether an atomic does as lowered what an index on its line does as written: it leaves a buffer, or reads and
+    adds beyond one.
+    """
+    if atomic.finding is None or atomic.source.line != bound.source.line:
+        return False
+    same = atomic.buffer == bound.buffer
+    return (atomic.finding.rule == _ATOMIC_BOUNDS and same) or (atomic.finding.rule == _ADDED and not same)
 
 
 def _is_part(claim: Claim) -> bool:
@@ -98,8 +103,7 @@ def _causes(number: int, claims: Sequence[Claim]) -> Iterator[int]:
         yield from (place for place, other in enumerate(claims) if _is_part(other) and _is_said_of(claim, other))
     if claim.verdict != REFUTED:
         return
-    if claim.finding is not None and claim.finding.rule == _ATOMIC_BOUNDS:
-        yield from (place for place, other in enumerate(claims) if _is_bound(other) and _is_one_access(other, claim))
+    yield from (place for place, other in enumerate(claims) if _is_bound(other) and _is_of_index(claim, other))
     for kind, consequences in _EXPLAINS.items():
         for place, other in enumerate(claims):
             follows = claim.kind in consequences and (other.kind, other.verdict) == (kind, REFUTED)

@@ -62,6 +62,19 @@ def test_an_atomic_beyond_its_buffer_stands_under_the_index_of_its_line(
     assert shape(by_cause((atomic, index))) == expected
 
 
+@pytest.mark.parametrize(
+    ("rule", "buffer", "line", "count"),
+    [("TLA005", "f", 7, 1), ("TLA005", "f", 8, 2), ("TLA005", "", 7, 2), ("TLA006", "f", 7, 2), ("TLA007", "f", 7, 2)],
+)
+def test_what_an_atomic_reads_beyond_a_tile_and_adds(rule: str, buffer: str, line: int, count: int) -> None:
+    """buffer: that the author's index leaves; empty for the one that the atomic changes."""
+    atomic = replace(claim("atomic"), finding=make_finding(rule), source=replace(make_atomic().source, line=7))
+    left = buffer or atomic.buffer
+    source = replace(atomic.source, line=line)
+    index = replace(atomic, kind="source", buffer=left, finding=make_finding("TLS002"), source=source)
+    assert len(by_cause((atomic, index))) == count
+
+
 @pytest.mark.parametrize(("blame", "blamed"), [("compiler", True), ("author", False)])
 def test_who_is_to_blame_stands_in_the_finding(blame: Blame, blamed: bool) -> None:
     """An atomic that is spelled wrong, and a launch that asks for too much, are no bug of the compiler."""

@@ -1,9 +1,9 @@
 """Atomics of whole tiles: T.atomic_add, T.atomic_max, T.atomic_min of regions (TileLang, language/atomic.py).
 
 Each element of the destination is combined once with its element of the source, or with one value for all; the loop
-goes over the destination's sizes, which the source has too. Elements outside the destination are left out, those
-outside the source count as 0 does. Without a loop over threads a block does this once; where a region depends on the
-thread, each thread does.
+goes over the destination's sizes, which the source has too. Elements outside a tensor are left out of the destination,
+and count as 0 does in the source; none may be outside memory of the block. Without a loop over threads a block does
+this once; where a region depends on the thread, each thread does.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Computati
         if own.axes and own.shape(frame) != lattice.shape(frame):
             raise NotModelled("atomic between regions of unlike sizes")
         inner = source.frame(frame, target)
-        terms = converted(source.read(inner), source.kind, target.kind, exact)
-        target.combine(inner, terms, operation)
+        found = source.read(inner, unused=target.located(inner).outside)
+        target.combine(inner, converted(found, source.kind, target.kind, exact), operation)
         return 0
 
     return run
@@ -64,7 +64,7 @@ def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Computati
 def _source(source: Region, target: Region, lattice: Lattice, program: KernelProgram) -> Tile:
     if len(source.long) not in (0, len(target.long)):
         raise NotModelled("atomic between regions of unlike axes")
-    return Tile(source, program, lattice, source.long)
+    return Tile(source, program, lattice, source.long, copied=False)
 
 
 def _with_value(e: Expr, target: Tile, program: KernelProgram, operation: np.ufunc) -> Computation:

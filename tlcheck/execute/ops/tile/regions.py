@@ -228,9 +228,12 @@ class Tile:
             return True
         return any(differs(start.run(frame), frame.active) for start in self._uneven)
 
-    def read(self, frame: Frame) -> Array:
-        """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
-        located = self._inside(frame)
+    def read(self, frame: Frame, unused: Mask | None = None) -> Array:
+        """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it.
+
+        unused: the points that the operator leaves out.
+        """
+        located = self._inside(frame, unused)
         if self._observers.hear(Observer.tile_accessed):
             mask = self._mask(frame, located)
             self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, None)
@@ -284,19 +287,23 @@ class Tile:
             self._observers.added(self.place.memory, where, terms, worlds, np.full_like(worlds, -1), origin)
         combine_into(self.place, where, terms, operation)
 
-    def require_inside(self, frame: Frame) -> None:
-        """Raise Illegal where active lanes have a region that leaves its buffer: of an operator without guards."""
-        located, holes = self.located(frame), self.lattice.holes(frame)
-        if holes is not None and located.outside is not None:
-            located = replace(located, outside=located.outside & ~holes)
+    def require_inside(self, frame: Frame, unused: Mask | None = None) -> None:
+        """Raise Illegal where active lanes have a region that leaves its buffer: of an operator without guards.
+
+        unused: the points that the operator leaves out.
+        """
+        located = self.located(frame)
+        for gone in (self.lattice.holes(frame), unused):
+            if gone is not None and located.outside is not None:
+                located = replace(located, outside=located.outside & ~gone)
         self.place.allowed(located, frame)
 
-    def _inside(self, frame: Frame) -> Located:
+    def _inside(self, frame: Frame, unused: Mask | None = None) -> Located:
         """Where its elements are. Raises Illegal where those of an author's operator without guards leave memory of
         the block.
         """
         if self._bounded and isinstance(self.place.memory, Cells):
-            self.require_inside(frame)
+            self.require_inside(frame, unused)
         return self.located(frame)
 
     def mask(self, frame: Frame) -> Mask | None:

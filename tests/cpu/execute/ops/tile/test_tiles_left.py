@@ -39,3 +39,22 @@ def test_the_author_leaves_a_tile(name: str, scope: str) -> None:
 def test_copies_and_operators_on_tensors_are_guarded(name: str, scope: str) -> None:
     kernel = Kernel()
     kernel.run(_operator(name, kernel, scope))
+
+
+def _added_from_beyond(kernel: Kernel, first: int) -> Evaluate:
+    """An atomic of SIZE elements, of which a tile has FIRST fewer. first: where it begins to change the tensor."""
+    source = kernel.tile("s", "float32", (SIZE,))
+    target = kernel.tensor("B", "float32", [SIZE])
+    return call("atomicadd", region(source, (FIRST,), (SIZE,)), region(target, (first,), (SIZE,)))
+
+
+def test_what_an_atomic_adds_leaves_a_tile() -> None:
+    kernel = Kernel()
+    with pytest.raises(Illegal, match="access of s out of bounds") as stop:
+        kernel.run(_added_from_beyond(kernel, 0))
+    assert (stop.value.index, stop.value.extent) == ((SIZE,), (SIZE,))
+
+
+def test_nothing_is_read_for_what_lies_beyond_a_tensor() -> None:
+    kernel = Kernel()
+    kernel.run(_added_from_beyond(kernel, FIRST))
