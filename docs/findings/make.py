@@ -40,7 +40,7 @@ tlcheck check tests/wrong_code/kernels.py::loop --arch sm_80
 Click a name for the wrong CUDA, the guilty pass, TileLang's issue (searched 2026-11-29) and what an H200 did.
 Tests keep the verdicts of 13 releases in [`expected.toml`](../tests/wrong_code/expected.toml).
 
-0.1.15 has 84 of them, 47 in the order or legality of accesses. 50 were wrong on
+{newest} gets {wrong} of the kernels wrong, {order} in the order or legality of accesses. 50 were wrong on
 [an H200](../results/h200/README.md), or stopped there. Workarounds are what
 [`tlcheck fix`](fix.md#how-often-there-is-one) found for the newest wrong release (`-`: not tried).
 """
@@ -103,7 +103,18 @@ def linked(public: re.Match[str]) -> str:
 
 def page(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> str:
     """Return the page that lists all of them."""
-    return "\n".join([BEFORE, *table(findings, expected, fixes), "", AFTER])
+    findings = list(findings)
+    wrong, order = wrong_now([case for found in findings for case in found.cases], expected)
+    before = BEFORE.format(newest=ORDER[-1], wrong=wrong, order=order)
+    return "\n".join([before, *table(findings, expected, fixes), "", AFTER])
+
+
+def wrong_now(cases: Iterable[str], expected: Expected) -> tuple[int, int]:
+    """How many of the kernels the newest release has wrong on some arch, and how many of these in order or legality."""
+    newest = ([of.get(ORDER[-1], {}) for of in expected[case].values()] for case in cases)
+    wrong = [[of for of in archs if of.get("verdict") == "refuted"] for archs in newest]
+    rules = [{rule for of in archs for rule in of["rules"]} for archs in wrong if archs]
+    return len(rules), sum(any(rule.startswith(("TLR", "TLL")) for rule in each) for each in rules)
 
 
 def table(findings: Iterable[Written], expected: Expected, fixes: Fixes) -> Iterator[str]:

@@ -60,3 +60,15 @@ def test_what_mends_a_kernel_is_the_first_change_that_does(maker: ModuleType, tm
         ("b", "sm_90"): "0.1.11",
         ("c", "sm_80"): "none",
     }
+
+
+def test_kernels_that_the_newest_release_has_wrong_are_counted(maker: ModuleType) -> None:
+    newest, older = maker.ORDER[-1], maker.ORDER[-2]
+    race = {"verdict": "refuted", "rules": ["TLR001"]}
+    value = {"verdict": "refuted", "rules": ["TLO001"]}
+    expected = {
+        "both": {"sm_80": {newest: value}, "sm_90": {newest: race}},
+        "value": {"sm_80": {newest: value, older: race}},
+        "mended": {"sm_80": {older: race, newest: {"verdict": "agreed"}}, "sm_90": {older: race}},
+    }
+    assert maker.wrong_now(expected, expected) == (2, 1)

@@ -1479,12 +1479,12 @@ def padded_with_ones():
     """Numbers that are converted, with ones behind them."""
 
     @T.prim_func
-    def main(A: T.Tensor((1024,), "int32"), B: T.Tensor((4096,), "float16")):
+    def main(A: T.Tensor((128,), "int32"), B: T.Tensor((512,), "float16")):
         with T.Kernel(1, threads=128) as _:
-            s = T.alloc_shared((1024,), "int32")
+            s = T.alloc_shared((128,), "int32")
             T.copy(A, s)
-            for i in T.Parallel(4096):
-                B[i] = T.if_then_else(i < 1024, T.cast(s[i], "float16"), T.cast(1, "float16"))
+            for i in T.Parallel(512):
+                B[i] = T.if_then_else(i < 128, T.cast(s[i], "float16"), T.cast(1, "float16"))
 
     return main
 
