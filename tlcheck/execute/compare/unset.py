@@ -96,7 +96,7 @@ class UnsetMemory:
 
 
 def without_unset(whose: Attributed, levels: BothLevels, draw: inputs.Draw) -> Attributed:
-    """The races without reads of a buffer in which the source has set nothing yet.
+    """The races without reads of a buffer in which the source has set nothing yet, when the same statement reads it.
 
     As lowered another buffer may lie in that memory. Its value is read there in any order, and is not meant.
     """
@@ -109,11 +109,19 @@ def without_unset(whose: Attributed, levels: BothLevels, draw: inputs.Draw) -> A
     reading = UnsetReads()
     with suppress(Stopped):
         levels.plainly().source_invocation(draw).run(reading)
-    bare = {places.name(read.buffer): read for read in reading.found if read.bare}
-    own = [race for race in stale if places.name(race.buffer) in bare]
-    ordered = {race.name: _told(bare[places.name(race.buffer)]) for race in own}
+    bare = [read for read in reading.found if read.bare]
+    own = {race: read for race in stale for read in bare if _is_same_read(race, read, places)}
+    ordered = {race.name: _told(read) for race, read in own.items()}
     kept = tuple(race for race in whose.races if race not in own)
     return replace(whose, ordered={**whose.ordered, **ordered}, races=kept)
+
+
+def _is_same_read(race: Race, read: UnsetRead, places: Counterparts) -> bool:
+    """Whether a read of the source may be the one that races as lowered: of the buffer, by no other statement."""
+    if places.name(race.buffer) != places.name(read.buffer):
+        return False
+    stmts = places.of(race.second.origin.stmt)
+    return not stmts or any(stmt is read.stmt for stmt in stmts)
 
 
 def _reads_another(race: Race, places: Counterparts) -> bool:

@@ -187,3 +187,17 @@ def test_a_race_for_another_buffers_value_where_nothing_is_set_is_nobodys(sets: 
     found = execute(kernel.snapshot([Alloc(t), store, *own, read], [Seq((merged, store, read))]), Request())
     assert [race.buffer for race in found.races] == raced
     assert ("nothing has set t" in found.ordered.get("t", "")) is not sets
+
+
+def test_a_read_of_nothing_excuses_no_race_for_what_is_set_later() -> None:
+    """C gets what nobody has set of t, then B gets what is set; as lowered B gets the value of s in some order."""
+    kernel = Kernel(threads=THREADS)
+    a, b, c = (kernel.tensor(name, "float32", (THREADS,)) for name in "ABC")
+    s, t = kernel.tile("s", "float32", (THREADS,)), buffer("t", "float32", (THREADS,), "shared.dyn")
+    mirrored = Expr("sub", "int32", (number(THREADS - 1), kernel.tx))
+    unset, store = Store(c, (kernel.tx,), load(t, kernel.tx)), Store(s, (kernel.tx,), load(a, kernel.tx))
+    read = Store(b, (kernel.tx,), load(t, mirrored))
+    merged = Bind(t.data, Expr("call", "handle", (s.data, number(0)), "handle_add_byte_offset"))
+    source = [Alloc(t), unset, store, call("fill", region(t), number(1)), read]
+    found = execute(kernel.snapshot(source, [Seq((merged, unset, store, read))]), Request())
+    assert [race.buffer for race in found.races] == ["t"]
