@@ -65,7 +65,7 @@ class Compiler:
     """As much of a program as expressions of variables ask for. counted: variables that are a loop's."""
 
     class options:  # noqa: N801
-        exact, jitter, printed, field, release = False, 0, False, None, Release.of("0.1.15")
+        exact, jitter, printed, wide, field, release = False, 0, False, False, None, Release.of("0.1.15")
 
     def __init__(self, counted: Sequence[Expr] = ()) -> None:
         self.variables = {v.uid: Code(_reader(v.uid)) for v in VARIABLES.values()}

@@ -22,7 +22,7 @@ class Compiler:
     """As much of a machine as operators of integers ask for."""
 
     class options:  # noqa: N801
-        exact, jitter, printed, field = True, 0, False, None
+        exact, jitter, printed, wide, field = True, 0, False, False, None
 
     def code(self, e: Expr) -> Code:
         if e.op == "var":
