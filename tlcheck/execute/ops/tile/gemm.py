@@ -14,6 +14,7 @@ such a one is watched where something differs (`authors`). One into tensor memor
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from tlcheck.execute.ops.thread.mbarrier import Barrier, barrier, release
 from tlcheck.execute.ops.tile.gemm_pairs import of_pairs
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.stops import NotModelled
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Buffer, Expr
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
 _AT_ONCE = 32  # bytes of a row that one instruction multiplies: 16 numbers of 16 bits
@@ -149,8 +150,18 @@ def _from_pointer(e: Expr, number: int, region: Region) -> Region:
     if across:
         rows, columns = columns, rows
     first = e.args[_OFFSET_A if number == 0 else _OFFSET_B]
-    ahead = len(region.sizes) - 2
-    return Region(region.buffer, (*region.starts[:ahead], ZERO, first), (*[ONE] * ahead, rows, columns))
+    buffer = _with_rows(region.buffer, rows)
+    ahead = len(buffer.shape) - 2
+    return Region(buffer, (*region.starts[:ahead], ZERO, first), (*[ONE] * ahead, rows, columns))
+
+
+def _with_rows(buffer: Buffer, rows: Expr) -> Buffer:
+    """The buffer, as one matrix where so many rows go over more than its last two axes: a reshaped one is."""
+    *outer, inner, last = buffer.shape
+    sizes = [e.value for e in (*outer, inner, rows) if e.op == "int"]
+    if buffer.strides or len(sizes) < len(outer) + 2 or int(rows.value or 0) <= int(inner.value or 0):
+        return buffer
+    return replace(buffer, shape=(replace(inner, value=prod(int(n or 0) for n in sizes[:-1])), last))
 
 
 def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:

@@ -142,6 +142,16 @@ def test_pointers_with_strides_and_offsets() -> None:
     assert np.array_equal(run(kernel, step), a[1, :, 4:12] @ b[:, 3:].T + c)
 
 
+def test_a_pointer_to_a_tile_of_another_shape() -> None:
+    """The rows of a reshaped tile go over its last two axes."""
+    a, b, c = random("float32", 2, M // 2, K), random("float32", K, N, seed=1), random("float32", M, N, seed=2)
+    kernel = kernel_of(a, b, c, "float32", "float32")
+    pointers = [whole_pointer(tile) for tile in kernel.tiles[:3]]
+    sizes, strides = [number(n) for n in (M, N, K, 1)], [number(n) for n in (K, N, 0, 0)]
+    step = call("gemm", *pointers, flag(False), flag(False), *sizes, flag(False), *strides)
+    assert np.array_equal(run(kernel, step), a.reshape(M, K) @ b + c)
+
+
 def test_poison_of_an_operand_reaches_its_row() -> None:
     kernel, b = Kernel(), random("float32", K, N)
     source, target = kernel.tensor("B", "float32", b), kernel.tensor("C", "float32", [M, N])
