@@ -91,6 +91,11 @@ def allocated(root: Stmt) -> list[Buffer]:
     return [stmt.buffer for stmt in statements(root) if isinstance(stmt, Alloc)]
 
 
+def shared_names(root: Stmt) -> frozenset[str]:
+    """The names of the buffers in shared memory that a statement and those below it allocate."""
+    return frozenset(buffer.name for buffer in allocated(root) if buffer.scope.startswith("shared"))
+
+
 def with_surroundings(root: Stmt) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
     """Yield every statement with those around it, the outermost first, in program order."""
     left: list[tuple[Stmt, tuple[Stmt, ...]]] = [(root, ())]

@@ -16,7 +16,7 @@ from tlcheck.signatures.calls import library_name
 from tlcheck.signatures.table import destinations, family_of, signature_of
 from tlcheck.signatures.wgmma import DESCRIPTORS
 from tlcheck.snapshot.ir import Alloc, Bind, Expr, For, Function, If, Stmt, Store, While
-from tlcheck.snapshot.walk import expressions, postorder, statements, with_surroundings
+from tlcheck.snapshot.walk import expressions, postorder, shared_names, statements, with_surroundings
 
 _DESCRIPTOR = "_desc"  # what the name of a TMA descriptor adds to that of its tensor
 
@@ -41,16 +41,7 @@ class Counterparts:
         self._called = _called(source)
         self._lowered_called = _called(lowered) | self._called
         self.names = frozenset(self._called.values())
-        self.shared = frozenset(
-            stmt.buffer.name
-            for stmt in statements(source.body)
-            if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
-        )
-        self.merged = frozenset(
-            stmt.buffer.name
-            for stmt in statements(lowered.body)
-            if isinstance(stmt, Alloc) and stmt.buffer.scope.startswith("shared")
-        )
+        self.shared, self.merged = shared_names(source.body), shared_names(lowered.body)
         parameters = {buffer.name for buffer in source.buffers}
         self._source, self._lowered, parts = source, lowered, _parts_of_memory(lowered)
         pointers = {*_called(lowered), *(parts & self._lowered_called.keys())}

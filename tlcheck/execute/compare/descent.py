@@ -77,7 +77,7 @@ class Descent:
         source_reader: TracedStep | None = None,
     ) -> Parting | None:
         """Return where two steps that differ part; None where that cannot be told."""
-        source, source_reader = list(self._hops(source, source_reader, self._counterparts.lowered_names))[-1]
+        *_, (source, source_reader) = self._hops(source, source_reader, self._counterparts.lowered_names)
         hops = list(self._hops(lowered, reader, self._counterparts.names))
         left = next((hop for hop in hops if self._is_left_over(source, source_reader, *hop)), None)
         if left is not None:
@@ -128,10 +128,8 @@ class Descent:
 
         A reader of both buffers has what it reads of the other one beside it.
         """
-        if None in (source_reader, reader) or buffer_of(lowered) not in self._counterparts.merged:
+        if source_reader is None or reader is None or buffer_of(lowered) not in self._counterparts.merged:
             return False
-        assert reader is not None
-        assert source_reader is not None
         own, stmts = self._name(source), self._counterparts
         left = stmts.in_shared_memory(stmt_of(lowered))
         if own not in stmts.accessed(stmt_of(reader)).reads & stmts.shared or not left or own in left:
@@ -150,7 +148,7 @@ class Descent:
 
     def _is_known(self, step: TracedStep, known: frozenset[str]) -> bool:
         """Whether the other level has what a step writes, also where the step has the name of all shared memory."""
-        stmt = None if step.origin is None else step.origin.stmt
+        stmt = stmt_of(step)
         return self._name(step) in known or bool(self._counterparts.accessed(stmt).writes & known)
 
     def _is_racing(self, reader: TracedStep, lowered: TracedStep) -> bool:
@@ -182,7 +180,7 @@ class Descent:
         self, source: TracedStep, lowered: TracedStep, reader: TracedStep | None, source_reader: TracedStep | None
     ) -> Parting | None:
         """Tell what a store has left where the source has an element of a tensor: it stored there, or in its place."""
-        stmt = None if lowered.origin is None else lowered.origin.stmt
+        stmt = stmt_of(lowered)
         is_own = isinstance(stmt, Store) and str(stmt.buffer.name) == buffer_of(lowered)
         if reader is not None and source_reader is not None and is_own and self._name(source) != self._name(lowered):
             return Parting("computed", reader, source_reader)
@@ -236,7 +234,7 @@ class Descent:
     def _other_than(self, source: TracedStep, lowered: TracedStep) -> Stmt | None:
         """The statement of the source whose write a lowered one is, where that is not the one of a step of the source.
 
-        Of several that it may be, the last one stands for all of them, if all come before that of the step.
+        The last one of several that it may be stands for all of them, if all come before that of the step.
         """
         found, own = self._counterparts.of(stmt_of(lowered)), stmt_of(source)
         if not found or own is None or own in found:
@@ -273,7 +271,7 @@ class Descent:
             return Parting("computed", lowered, source)
         *_, (stored, _) = self._hops(step, None, self._counterparts.names)
         moved = self._moved(own, stored)
-        other = None if step.origin is None else self._counterparts.only(step.origin.stmt)
+        other = self._counterparts.only(stmt_of(step))
         is_later = other is not None and self._comes_later(source, step, other)
         if moved is None and not is_later and (there := self._elsewhere(own, stored)):
             moved = replace(step, element=f"{buffer_of(own)}[{there}]")
@@ -302,7 +300,7 @@ class Descent:
         Shared memory hides the buffer of a lowered operand. By its value alone it may be any of those that are equal.
         """
         own, step = chosen
-        stmt = None if step.origin is None else step.origin.stmt
+        stmt = stmt_of(step)
         if not isinstance(stmt, Store) or str(stmt.buffer.name) in (buffer_of(step), buffer_of(own)):
             return chosen
         alike = [operand for operand in source.sources if equal(operand.value, own.value)]

@@ -32,7 +32,7 @@ from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier
 from tlcheck.program.parted_tiles import is_tile_call
 from tlcheck.reasons import UNSAID, Reason
 from tlcheck.snapshot.ir import Stmt
-from tlcheck.snapshot.walk import allocated
+from tlcheck.snapshot.walk import shared_names
 
 OwnReads = LeavingAtomics | IndicesFromEnd | FragmentReads | PartialTiles
 _UNGUARDED = "tl.disable_safe_memory_legalize"  # with it TileLang guards no access of a tensor
@@ -71,7 +71,7 @@ class OwnFaults:
         """The races of the source, where the lowered kernel stops at a barrier: one of them may be why it waits."""
         if not self.levels.puts_barriers:
             return ()
-        shared = {buffer.name for buffer in allocated(self.levels.source.body) if buffer.scope.startswith("shared")}
+        shared = shared_names(self.levels.source.body)
         with suppress(Stopped):
             contests = OwnOrder(self.levels, self.draw).contests
             found = [self._source.of_race(name, contest) for name, contest in contests if name in shared]

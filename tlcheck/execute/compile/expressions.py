@@ -353,7 +353,7 @@ def _cast(source: Kind, target: Kind, program: KernelProgram) -> Callable[..., A
 
 
 def _past_ends(value: Value, found: Value) -> Value:
-    """What floats become as integers, also of those that int32 does not hold. found: in int32."""
+    """Convert floats to integers, also those that int32 does not hold. found: what they become in int32."""
     if not isinstance(value, np.ndarray):
         return found
     with np.errstate(invalid="ignore"):

@@ -35,7 +35,7 @@ def test_one_after_its_own_line_has_that() -> None:
 
 
 def test_the_line_of_a_loop_around_is_none_of_a_statement() -> None:
-    """Of two statements that have it, the first does line 13 alone; what the second one reads is hidden."""
+    """The first of two statements that have it does line 13 alone; what the second one reads is hidden."""
     k = variable("k")
     step = [replace(LOAD, line=13), replace(Store(S, (TX,), load(F, TX)), line=15), replace(READ, line=16)]
     hidden = Store(S, (TX,), load(KERNEL.tile("g", "float32", (32,), "local"), TX))

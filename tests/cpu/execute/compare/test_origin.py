@@ -263,7 +263,7 @@ def test_an_operand_in_shared_memory_is_of_the_buffer_that_its_store_names(
 ) -> None:
     """Shared memory hides which operand of the source the lowered one is: where both have one value, its store tells.
 
-    Where the store to `t` has left both operands, the one of another value is `s`.
+    The operand of another value is `s` where the store to `t` has left both.
     """
     kernel = Kernel(threads=32)
     a, out = kernel.tensor("A", "float32", (32,)), kernel.tensor("C", "float32", (32,))

@@ -299,8 +299,8 @@ class Tile:
         self.place.allowed(located, frame)
 
     def _inside(self, frame: Frame, unused: Mask | None = None) -> Located:
-        """Where its elements are. Raises Illegal where those of an author's operator without guards leave memory of
-        the block.
+        """Return where its elements are. Raises Illegal where those of an author's operator without guards leave memory
+        of the block.
         """
         if self._bounded and isinstance(self.place.memory, Cells):
             self.require_inside(frame, unused)
